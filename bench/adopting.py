@@ -21,7 +21,7 @@ MAIN = "from netkit.cli import main; main()"
 
 
 def intent(pods: int, units: int) -> dict[str, object]:
-    """Return a three-tier fabric of pods with 8 spines, and units with 8 leaves and 4 hosts."""
+    """A three-tier fabric of pods with 8 spines, and units with 8 leaves and 4 hosts."""
     return {
         "name": "bench",
         "topology": "three-tier",
@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def _figures(samples: list[Sample]) -> dict[str, float]:
-    """Return the figures of the least disturbed run."""
+    """The figures of the least disturbed run."""
     return {name: spread([getattr(one, name) for one in samples]).min for name in ("wall_s", "cpu_s", "peak_mb")}
 
 

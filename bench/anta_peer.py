@@ -108,12 +108,12 @@ def _of_ports(ports: list[list[Any]]) -> Iterator[tuple[type, Mapping[str, Any]]
 
 
 def _judged(ports: list[list[Any]]) -> int:
-    """Return how many things the tests of one device examine: six per port, each lane's power, each session."""
+    """How many things the tests of one device examine: six per port, each lane's power, each session."""
     return len(ports) * (6 + LANES) + sum(bool(is_bgp) for *_, is_bgp in ports)
 
 
 def _answers(ports: list[list[Any]]) -> Mapping[str, Any]:
-    """Return the device's answer to each command of a test."""
+    """The device's answer to each command of a test."""
     peers = [_peer(far) for _, far, _, is_bgp in ports if is_bgp]
     made: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
         "show interfaces description": ("interfaceDescriptions", _description),

@@ -71,7 +71,7 @@ def write(folder: Path, home: Path) -> str:
 
 
 def _figures(samples: list[Sample]) -> dict[str, float]:
-    """Return the figures of the least disturbed run."""
+    """The figures of the least disturbed run."""
     return {name: spread([getattr(one, name) for one in samples]).min for name in ("wall_s", "cpu_s", "peak_mb")}
 
 

@@ -52,7 +52,7 @@ class Shape:
 
 
 def growing(planes: int, *, units: int, hosts: int, spines: int, cores: int, core_ports: int) -> Shape:
-    """Return a three-tier fabric whose switches have the same number of ports for any number of core planes."""
+    """A three-tier fabric whose switches have the same number of ports for any number of core planes."""
     pods = planes * core_ports // spines
     return Shape(units=units, hosts=hosts, spines=spines, pods=pods, cores=cores, planes=planes)
 
@@ -129,7 +129,7 @@ def _lines(shape: Shape, platform: str, host_routes: str) -> Iterator[str]:
 
 
 def _pool_bits(shape: Shape) -> tuple[int, int]:
-    """Return how many address bits the switch pools and the host pool need."""
+    """How many address bits the switch pools and the host pool need."""
     # Leaves take half of a pool, spines a quarter, cores a quarter; 16 more each leave room for the gateway and others.
     cores = shape.planes * shape.cores
     most = max(2 * (shape.leaves + 16), 4 * (shape.pods * shape.spines + 16), 4 * (cores + 16))

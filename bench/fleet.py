@@ -55,7 +55,7 @@ class FleetRow:
     check: Sample
     """The coordinator; or the only process."""
     workers: tuple[Sample, ...]
-    said: Mapping[str, Any]
+    output: Mapping[str, Any]
 
     @property
     def figures(self) -> dict[str, float]:
@@ -64,11 +64,11 @@ class FleetRow:
         found = {
             "devices": self.devices,
             "wall_s": self.wall_s,
-            "coordinator_ms": 1000 * self.said["cpu_s"] / self.devices,
+            "coordinator_ms": 1000 * self.output["cpu_s"] / self.devices,
             "worker_ms": 1000 * cpu_s / self.devices,
             "coordinator_mb": self.check.peak_mb,
             "worker_mb": max((one.peak_mb for one in self.workers), default=0.0),
-            "kilobytes": self.said.get("bytes", 0) / 1000 / self.devices,
+            "kilobytes": self.output.get("bytes", 0) / 1000 / self.devices,
         }
         return {name: round(value, 3) for name, value in found.items()}
 
@@ -85,7 +85,7 @@ def main() -> int:
         sys.stderr.write(f"error: {error}\n")
         return 3
     given.json.parent.mkdir(parents=True, exist_ok=True)
-    found = [{"name": row.name, **row.figures, "said": row.said, "check": asdict(row.check)} for row in rows]
+    found = [{"name": row.name, **row.figures, "output": row.output, "check": asdict(row.check)} for row in rows]
     given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     missed = [] if given.quick else list(_missed(rows, LAB_MS if given.lab else MOST_MS))
     sys.stdout.write("\n".join((*_table(rows), *missed)) + "\n")
@@ -216,31 +216,35 @@ class BenchBed:
         try:
             for one in started:
                 _wait_for(one)
-            check, said = self._check("check", folders, "--fleet", str(self._fleet), secret=self._secret(self._fleet))
+            check, output = self._check("check", folders, "--fleet", str(self._fleet), secret=self._secret(self._fleet))
         finally:
             for one in started:
                 one.process.terminate()
-        return FleetRow(_named(workers), said["devices"], said["wall_s"], check, tuple(map(_ended, started)), said)
+        return FleetRow(
+            _named(workers), output["devices"], output["wall_s"], check, tuple(map(_ended, started)), output
+        )
 
     def alone(self, folders: Sequence[Path]) -> FleetRow:
         _say(f"checking {len(folders)} fabrics in one process")
-        check, said = self._check("check", folders, *self._source, "--core", "0")
-        return FleetRow(ALONE, said["devices"], said["wall_s"], check, (), said)
+        check, output = self._check("check", folders, *self._source, "--core", "0")
+        return FleetRow(ALONE, output["devices"], output["wall_s"], check, (), output)
 
     def napalm(self, folders: Sequence[Path]) -> FleetRow:
         _say("looking at their switches with Nornir and NAPALM")
-        check, said = self._check("napalm", folders, *self._source, "--core", "0")
-        return FleetRow(NAPALM, said["devices"], said["wall_s"], check, (), said)
+        check, output = self._check("napalm", folders, *self._source, "--core", "0")
+        return FleetRow(NAPALM, output["devices"], output["wall_s"], check, (), output)
 
     def _check(self, what: str, folders: Sequence[Path], *words: str, secret: str = "") -> tuple[Sample, Any]:
         command = (*_work(what), *words, "--fabrics", *map(str, folders))
         variables = {**self._variables, **({PASSWORD: secret} if secret else {})}
         started = Started(command, self._folder(what), variables, WATCH_S)
         sample = started.finish()
-        said = json.loads(started.said().splitlines()[-1])
-        if said.get("unreached") or (said.get("bad") and "--lab" not in self._source):
-            raise BenchError(f"{said['unreached']} devices were not read, {said['bad']} findings on healthy devices")
-        return sample, said
+        output = json.loads(started.printed().splitlines()[-1])
+        if output.get("unreached") or (output.get("bad") and "--lab" not in self._source):
+            raise BenchError(
+                f"{output['unreached']} devices were not read, {output['bad']} findings on healthy devices"
+            )
+        return sample, output
 
     def _worker(self, number: int) -> Started:
         site = self._fleet / "sites" / SITE
@@ -270,9 +274,9 @@ def _named(workers: int) -> str:
 
 def _wait_for(worker: Started) -> None:
     deadline_s = time.monotonic() + UP_S
-    while "connected to" not in worker.said():
+    while "connected to" not in worker.printed():
         if time.monotonic() > deadline_s or worker.process.poll() is not None:
-            raise BenchError(f"a worker does not start: {worker.said()[-500:]}")
+            raise BenchError(f"a worker does not start: {worker.printed()[-500:]}")
         time.sleep(0.05)
 
 
@@ -293,7 +297,7 @@ def _table(rows: Sequence[FleetRow]) -> Iterator[str]:
     single = {row.devices: row for row in rows if row.name == _named(1)}
     for row in rows:
         if row.workers and row.devices in alone:
-            cost = (row.said["cpu_s"] + sum(one.cpu_s for one in row.workers)) / alone[row.devices].said["cpu_s"]
+            cost = (row.output["cpu_s"] + sum(one.cpu_s for one in row.workers)) / alone[row.devices].output["cpu_s"]
             yield f"{row.name}, {row.devices:,} devices: {100 * (cost - 1):+.0f} % processor time beside one process"
         if len(row.workers) > 1 and row.devices in single:
             yield f"{row.name}, {row.devices:,} devices: {single[row.devices].wall_s / row.wall_s:.2f} × one worker"

@@ -153,7 +153,7 @@ LANES = ("1", "5")
 
 
 def _templates(switches: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[tuple[str, str], tuple[str, str]]]:
-    """Return for each command, by role and lane, a recorded port and its part of the answer, as text."""
+    """For each command, by role and lane, a recorded port and its part of the answer, as text."""
     sources = {"host": ("leaf", "Ethernet1"), "up": ("leaf", "Ethernet33"), "down": ("spine", "Ethernet1")}
     found: dict[str, dict[tuple[str, str], tuple[str, str]]] = {}
     for role, (device, cage) in sources.items():
@@ -168,7 +168,7 @@ def _templates(switches: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mappin
 
 
 def _part(node: Any, port: str) -> Any:
-    """Return what an answer has under the name of a port, wherever."""
+    """What an answer has under the name of a port, wherever."""
     if not isinstance(node, dict):
         return None
     if port in node:
@@ -185,7 +185,7 @@ class _SwitchAnswers:
         self._fabric, self._switch, self._templates = fabric, switch, templates
 
     def expanded(self, asked: str, node: Any) -> Any:
-        """Return an answer with a part for each port of this switch in place of the recorded ones."""
+        """An answer with a part for each port of this switch in place of the recorded ones."""
         if not isinstance(node, dict):
             return node
         if any(name.startswith("Ethernet") for name in node):
@@ -199,7 +199,7 @@ class _SwitchAnswers:
         return json.loads(SERIAL.sub(lambda found: _serial(found[0], salt), text.replace(recorded, port.name)))
 
     def lines(self, asked: str, text: str) -> str:
-        """Return a table, or blocks of lines, with one for each port of this switch."""
+        """A table, or blocks of lines, with one for each port of this switch."""
         if asked == "show interfaces transceiver hardware":
             (block, *_) = text.split("\n\n")
             return "\n\n".join(block.replace("Ethernet1/1", port.name) for port in self._switch.ports) + "\n"
@@ -269,7 +269,7 @@ class _SwitchAnswers:
         return json.dumps({"vrfs": {"default": {"ipv4Neighbors": {}, "ipv6Neighbors": peers}}})
 
     def routes(self, widths: Mapping[str, int]) -> str:
-        """Return the routes a switch must have, over the expected number of its uplinks, or of its ports down."""
+        """The routes a switch must have, over the expected number of its uplinks, or of its ports down."""
         ups = [port for port in self._switch.fabric_ports if port.role == "up"]
         ports = ups or list(self._switch.fabric_ports)
         vias = [
@@ -373,7 +373,7 @@ class _RecordedHost:
         return f"{found[1]}{found[2]}{int(found[3]) + self._counted[found[1]]}"
 
     def _renamed(self, host: Host) -> Callable[[str], str]:
-        """Return what puts the names and addresses of a host in the place of the recorded ones."""
+        """What puts the names and addresses of a host in the place of the recorded ones."""
         names = {self._name: host.name}
         for nic in host.nics:
             link = self._links[nic.interface]

@@ -29,7 +29,7 @@ QUEUES = 8
 
 
 def snapshot(fabric: Fabric) -> Snapshot:
-    """Return a snapshot of all switches."""
+    """A snapshot of all switches."""
     expected = expectations(fabric)
     seen = {switch.name: _observation(fabric, switch, expected[switch.name]) for switch in fabric.switches}
     return Snapshot(fabric.name, BEGAN_S + WINDOW_S, seen)
@@ -65,7 +65,7 @@ def _observation(fabric: Fabric, switch: Switch, expected: Expectation) -> Obser
 
 
 def host(seen: Host) -> Observation:
-    """Return what a run would have seen of a host: its ports and what they count."""
+    """What a run would have seen of a host: its ports and what they count."""
     names = [nic.interface for nic in seen.nics]
     samples = tuple(Sample(at_s, _host_counters(names, at_s)) for at_s in (BEGAN_S, BEGAN_S + WINDOW_S))
     facts = Facts(interfaces=dict.fromkeys(names, Interface(is_up=True)), counters=samples[-1].counters)
@@ -78,7 +78,7 @@ def _host_counters(names: list[str], at_s: float) -> Counters:
 
 
 def _routes(switch: Switch, expected: Expectation) -> Mapping[str, tuple[str, ...]]:
-    """Return a route to every prefix a switch must reach, over the expected number of ports."""
+    """A route to every prefix a switch must reach, over the expected number of ports."""
     ports = tuple(port.name for port in switch.fabric_ports)
     return {prefix: ports[:width] for prefix, width in expected.widths.items()}
 

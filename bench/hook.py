@@ -31,12 +31,12 @@ class Hook:
         return Counter(message["id"] for message in self.messages)
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the events of all messages, without repeated ones."""
+        """The events of all messages, without repeated ones."""
         first = {message["id"]: message for message in self.messages}
         return [event for message in first.values() for event in message["events"]]
 
-    def told(self) -> dict[Place, list[str]]:
-        """Return the reported verdicts of each state, in order."""
+    def notified(self) -> dict[Place, list[str]]:
+        """The reported verdicts of each state, in order."""
         found: dict[Place, list[str]] = {}
         for event in self.events():
             found.setdefault((event["check"], event["device"], event["place"]), []).append(event["now"])

@@ -105,9 +105,9 @@ def _take(row: Row, home: Path) -> None:
     """Run once. A run that reports a finding on the healthy fabric exits with an error."""
     sys.stderr.write(f"judging: {row.name}\n")
     sample = run(row.command, home)
-    said = json.loads((home / "output.txt").read_text(encoding="utf-8").splitlines()[-1])
-    row.judged, row.results = said["judged"], said["results"]
-    row.rates.append(said["judged"] / said["cpu_s"])
+    output = json.loads((home / "output.txt").read_text(encoding="utf-8").splitlines()[-1])
+    row.judged, row.results = output["judged"], output["results"]
+    row.rates.append(output["judged"] / output["cpu_s"])
     row.peaks_mb.append(sample.peak_mb)
 
 

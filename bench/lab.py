@@ -71,13 +71,13 @@ def _boot(home: Path, row: Row) -> Result:
         shutil.rmtree(fabric, ignore_errors=True)
         _netkit(home, "init", str(fabric), *row.scaffold)
     began = time.monotonic()
-    said = _netkit(home, "lab", "up", "--fabric", str(fabric), "--lab", "bench")
+    output = _netkit(home, "lab", "up", "--fabric", str(fabric), "--lab", "bench")
     seconds = time.monotonic() - began
     try:
         megabytes = _weight(int((home / "bench" / "init.pid").read_text().split()[0]))
     finally:
         _netkit(home, "lab", "down", "--lab", "bench")
-    found = re.search(r"(\d+) devices", said)
+    found = re.search(r"(\d+) devices", output)
     return Result(row.name, seconds, int(found[1]) if found else 0, megabytes)
 
 
@@ -92,7 +92,7 @@ def _netkit(home: Path, *arguments: str) -> str:
 
 
 def _weight(init: int) -> float:
-    """Return the memory of all processes of a lab in MB, with shared pages counted proportionally."""
+    """The memory of all processes of a lab in MB, with shared pages counted proportionally."""
     namespace = Path(f"/proc/{init}/ns/pid").readlink()
     total = 0
     for entry in Path("/proc").iterdir():

@@ -36,11 +36,11 @@ class Spread:
     max: float
 
     def scaled(self, factor: float) -> "Spread":
-        """Return the spread in another unit."""
+        """The spread in another unit."""
         return Spread(self.min * factor, self.median * factor, self.max * factor)
 
     def rounded(self) -> dict[str, float]:
-        """Return the spread as plain numbers with three decimals."""
+        """The spread as plain numbers with three decimals."""
         return {name: round(value, 3) for name, value in asdict(self).items()}
 
 
@@ -72,7 +72,7 @@ class Started:
             )
         self._family = _Family(self.process.pid, poll_s)
 
-    def said(self) -> str:
+    def printed(self) -> str:
         return self.output.read_text(encoding="utf-8", errors="replace")
 
     def finish(self, expected: int = 0) -> Sample:
@@ -82,13 +82,13 @@ class Started:
         self.process.returncode = os.waitstatus_to_exitcode(status)
         peak = max(usage.ru_maxrss * 1024, self._family.finish())
         if self.process.returncode != expected:
-            said = self.said().strip()[-1000:] or "no output"
-            raise BenchError(f"{' '.join(self._command)} ended with {self.process.returncode}: {said}")
+            output = self.printed().strip()[-1000:] or "no output"
+            raise BenchError(f"{' '.join(self._command)} ended with {self.process.returncode}: {output}")
         return Sample(wall_s, usage.ru_utime + usage.ru_stime, peak / MEGABYTE, self._pace_s)
 
 
 def pace() -> float:
-    """Return how long a fixed piece of Python takes now.
+    """How long a fixed piece of Python takes now.
 
     Two hyperthreads of a core lose almost half their speed while both are busy: figures from a machine whose pace
     varies are unreliable.
@@ -101,7 +101,7 @@ def pace() -> float:
 
 
 def environment() -> dict[str, str]:
-    """Return an environment without the caller's Python settings, so that compiled modules are kept and used."""
+    """An environment without the caller's Python settings, so that compiled modules are kept and used."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     return {**kept, "LC_ALL": "C.UTF-8"}
 
@@ -117,7 +117,7 @@ class _Family:
         self.watcher.start()
 
     def finish(self) -> int:
-        """Return the highest memory of parent and children together; 0 if there never was a child."""
+        """The highest memory of parent and children together; 0 if there never was a child."""
         self.is_over.set()
         self.watcher.join()
         return self.peak_bytes
@@ -139,7 +139,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _proportional_bytes(pid: int) -> int:
-    """Return a process's memory, with shared pages counted proportionally."""
+    """A process's memory, with shared pages counted proportionally."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -131,8 +131,8 @@ class Checks:
         process.returncode = os.waitstatus_to_exitcode(status)
         self._last_s = time.monotonic() - began_s
         if process.returncode not in WORK_DONE or self._runs() != before + 1:
-            said = self._log().read_text()[-LONGEST_LOG:]
-            raise BenchError(f"a check ended with {process.returncode} and stored no run: {said}")
+            output = self._log().read_text()[-LONGEST_LOG:]
+            raise BenchError(f"a check ended with {process.returncode} and stored no run: {output}")
         self.peaks_mb.append(usage.ru_maxrss * 1024 / 1e6)
         self.done += 1
         self._look()
@@ -151,14 +151,14 @@ class Checks:
         self._look()
 
     def waiting(self) -> int:
-        """Return how many rounds have notifications queued for the receiver."""
+        """How many rounds have notifications queued for the receiver."""
         with open_store(str(self.store)) as store:
             return sum(one.rounds for one in store.outbox_of(self._source).waiting())
 
     def damage(self) -> str:
-        """Return what is wrong with the store; empty if nothing is."""
+        """What is wrong with the store; empty if nothing is."""
         with closing(sqlite3.connect(self.store)) as opened:
-            (said,) = opened.execute("PRAGMA integrity_check").fetchone()
+            (output,) = opened.execute("PRAGMA integrity_check").fetchone()
             (orphans,) = opened.execute(
                 "SELECT count(*) FROM netkit_findings WHERE run NOT IN (SELECT id FROM netkit_runs)"
             ).fetchone()
@@ -167,7 +167,7 @@ class Checks:
             for one in runs:
                 store.judgement(one)
         wanted = self.done + self.saved_by_killed
-        found = [] if said == "ok" else [str(said)]
+        found = [] if output == "ok" else [str(output)]
         found += [f"{orphans} findings of no run"] if orphans else []
         return "; ".join(found + ([f"{len(runs)} runs instead of {wanted}"] if len(runs) != wanted else []))
 

@@ -156,6 +156,6 @@ def _peers(programs: Programs, shape: Shape, *, quick: bool) -> Iterator[Task]:
 
 
 def peer_version(peer_python: Path) -> str:
-    """Return the version of pyavd in a virtual environment, from its metadata."""
+    """The version of pyavd in a virtual environment, from its metadata."""
     found = sorted(peer_python.parent.parent.glob("lib/python*/site-packages/pyavd-*.dist-info"))
     return found[0].name.removeprefix("pyavd-").removesuffix(".dist-info") if found else json.dumps(None)

@@ -37,11 +37,11 @@ class Part:
     samples: dict[str, list[Sample]] = field(default_factory=lambda: {"cold": [], "remembered": []})
 
     def least_s(self, kind: str) -> float:
-        """Return the wall time of the least disturbed run."""
+        """The wall time of the least disturbed run."""
         return min(sample.wall_s for sample in self.samples[kind])
 
     def cpu_s(self, kind: str) -> float:
-        """Return the least processor time."""
+        """The least processor time."""
         return min(sample.cpu_s for sample in self.samples[kind])
 
 
@@ -79,7 +79,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _measure(home: Path, given: argparse.Namespace) -> tuple[list[Part], float | None]:
-    """Return the parts with their runs, and the peer's processor time per device in milliseconds."""
+    """The parts with their runs, and the peer's processor time per device in milliseconds."""
     shape = QUICK_GROWTH[-1] if given.quick else GROWTH[2]
     platforms = given.platforms.split(",")
     parts = [_switches(home, given.netkit, shape, platform) for platform in platforms]
@@ -128,9 +128,9 @@ def _take(home: Path, part: Part, kind: str) -> None:
     """Run a plan once; raise BenchError if it finds changes, since nothing was changed."""
     sys.stderr.write(f"planning {part.devices} {part.platform}, {kind}\n")
     part.samples[kind].append(run(part.command, home))
-    said = (home / "output.txt").read_text(encoding="utf-8")
-    if f"nothing to change on {part.devices} devices" not in said:
-        raise BenchError(f"{part.platform}: expected nothing to change on {part.devices} devices, found {said[:300]}")
+    output = (home / "output.txt").read_text(encoding="utf-8")
+    if f"nothing to change on {part.devices} devices" not in output:
+        raise BenchError(f"{part.platform}: expected nothing to change on {part.devices} devices, found {output[:300]}")
 
 
 def _peer_ms(home: Path, given: argparse.Namespace) -> float:

@@ -74,14 +74,14 @@ def _measured(root: Path, row: str, given: argparse.Namespace) -> list[Sample]:
     words = (str(given.netkit), "plan", "--fabric", FABRIC, "--against", "git:HEAD", "--format", "markdown")
     sys.stderr.write(f"planning {row}\n")
     samples = [run(words, root) for _ in range(given.runs)]
-    said = (root / "output.txt").read_text(encoding="utf-8")
-    if wanted not in said:
-        raise BenchError(f"{row}: expected {wanted!r}, found {said[:300]}")
+    output = (root / "output.txt").read_text(encoding="utf-8")
+    if wanted not in output:
+        raise BenchError(f"{row}: expected {wanted!r}, found {output[:300]}")
     return samples
 
 
 def _order(root: Path) -> dict[str, float]:
-    """Return processor time and memory of computing a plan's order."""
+    """Processor time and memory of computing a plan's order."""
     run((sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {ORDERING}", FABRIC), root)
     found: dict[str, float] = json.loads((root / "ordering.json").read_text(encoding="utf-8"))
     return found

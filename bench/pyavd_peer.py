@@ -50,7 +50,7 @@ ROCE = {
 
 
 def ports(first_cage: int, count: int) -> list[str]:
-    """Return the names of 400G ports, two per cage."""
+    """The names of 400G ports, two per cage."""
     return [f"Ethernet{first_cage + index // 2}/{1 + 4 * (index % 2)}" for index in range(count)]
 
 

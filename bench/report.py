@@ -16,7 +16,7 @@ FLAT = 1.2
 
 
 def as_json(bench: Bench, peer: str, *, quick: bool) -> dict[str, Any]:
-    """Return all measurements."""
+    """All measurements."""
     return {
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
         "quick": quick,
@@ -75,7 +75,7 @@ def _budget(task: Task, budget: Budget) -> dict[str, Any]:
 
 
 def growth(bench: Bench) -> dict[str, Any]:
-    """Return the cost per device by size of the fabric, and how flat it is.
+    """The cost per device by size of the fabric, and how flat it is.
 
     From the least disturbed run of each size. Start-up is subtracted: spread over more and more devices it would hide a
     cost that grows.
@@ -116,12 +116,12 @@ def _paces(bench: Bench) -> list[float]:
 
 
 def _flatness(costs: list[float]) -> float | None:
-    """Return most ÷ least; None if the fabrics are so small that start-up dominates."""
+    """Most ÷ least; None if the fabrics are so small that start-up dominates."""
     return round(max(costs) / min(costs), 3) if min(costs) > 0 else None
 
 
 def verdict(bench: Bench) -> dict[str, bool]:
-    """Return for each budget whether it is met."""
+    """Budget → whether it is met."""
     kept = {task.name: bool(_budget(task, task.budget)["must"]) for task in bench.main if task.budget}
     flatness = growth(bench)["flatness"]["cpu_ms_per_device_after_start_up"]
     return {**kept, "flat growth": flatness is not None and flatness <= FLAT}
@@ -182,5 +182,5 @@ def _growth_lines(bench: Bench) -> Iterator[str]:
             f"{step['cpu_ms_per_device_after_start_up']:>16.2f}"
         )
     flatness = found["flatness"]["cpu_ms_per_device_after_start_up"]
-    shown = "too small to tell" if flatness is None else f"{flatness:.2f} after start-up (must {FLAT:g})"
+    shown = "fabrics too small" if flatness is None else f"{flatness:.2f} after start-up (must {FLAT:g})"
     yield f"most ÷ least cost of a device: {shown}, {found['flatness']['cpu_ms_per_device']:.2f} with start-up"

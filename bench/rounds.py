@@ -48,7 +48,7 @@ class Outcome:
     saved_by_killed: int
     faults: int
     changes: int
-    told: int
+    notified: int
     missed: int
     untrue: int
     messages: int
@@ -97,9 +97,9 @@ def _drain(checks: Checks) -> None:
 
 
 def _outcome(checks: Checks, receiver: Hook, wanted: Wanted, seconds: float) -> Outcome:
-    seen, told = checks.seen, receiver.told()
-    missed = sum(1 for place, verdicts in seen.items() if told.get(place) != verdicts)
-    untrue = sum(1 for place in told if place not in seen)
+    seen, notified = checks.seen, receiver.notified()
+    missed = sum(1 for place, verdicts in seen.items() if notified.get(place) != verdicts)
+    untrue = sum(1 for place in notified if place not in seen)
     some = max(1, min(10, len(checks.peaks_mb) // 2))
     return Outcome(
         wanted.rounds,
@@ -124,7 +124,7 @@ def _outcome(checks: Checks, receiver: Hook, wanted: Wanted, seconds: float) -> 
 def table(found: Outcome) -> Iterator[str]:
     yield f"{found.rounds} rounds in {found.seconds:.0f} s, {found.faults} faults injected and healed"
     yield f"{found.kills} checks killed, {found.saved_by_killed} of them after their run was stored"
-    yield f"{found.changes} state changes seen, {found.told} notified, {found.missed} states notified differently"
+    yield f"{found.changes} state changes seen, {found.notified} notified, {found.missed} states notified differently"
     yield f"{found.untrue} states notified that were not in the store"
     yield f"{found.messages} messages, {found.repeats} of them repeated under the same ID; {found.refused} refused"
     yield f"memory of a check: {found.first_mb:.0f} MB in the first rounds, {found.last_mb:.0f} MB in the last"

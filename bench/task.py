@@ -117,7 +117,7 @@ def measure_all(tasks: Iterable[Task], folder: Path) -> Iterator[Task]:
 
 
 def ratios(ours: Task, peer: Task) -> Mapping[str, float]:
-    """Return how many times more the peer takes, by medians."""
+    """How many times more the peer takes, by medians."""
     return {
         "wall": round(peer.wall_s.median / ours.wall_s.median, 1),
         "cpu": round(peer.cpu_s.median / ours.cpu_s.median, 1),

@@ -24,7 +24,7 @@ from netkit.judge.trial import (
 )
 
 FEWEST = 4
-"""Runs over one distance, to say what is usual."""
+"""The fewest runs over one distance from which a usual value is derived."""
 NONE = "no results of acceptance runs: give files with --results"
 SLOW_RAIL = "see acceptance.stragglers; if it names none, measure with netkit acceptance run, or emit and run a job"
 SLOW_LINK = "netkit check host optics links pfc for both ends of its cable; then PCIe width, ACS and the GPU next to it"
@@ -39,9 +39,9 @@ MOST_NAMED = 8
 def completed(context: CheckContext) -> Iterator[Finding]:
     """Every acceptance run completed.
 
-    A run that breaks off has no bandwidth, but often reveals more about the network than a slow one: a rail that is not
-    reached, a GID of the wrong type, a queue pair that gave up. Read the last lines of the tool, then run
-    `netkit check routes host.rdma`.
+    A run that breaks off has no bandwidth, but often reveals more about the network than a slow one: an unreachable
+    rail, a GID of the wrong type, a queue pair that gave up. Read the last lines of the tool, then run `netkit check
+    routes host.rdma`.
     """
     if not context.snapshot.trials:
         yield skip("", NONE)
@@ -135,11 +135,11 @@ def _scaled(context: CheckContext, few: CollectiveRate, many: CollectiveRate) ->
 def stragglers(context: CheckContext) -> Iterator[Finding]:
     """No NIC slows down the runs that it takes part in.
 
-    A run that is fast clears every NIC it used; a slow one holds a NIC that is slow. So halves of the hosts on each
-    rail, and pairs of hosts, name the node, the rail and the NIC, and by the design the port of the leaf. If the runs
-    leave several NICs possible, the finding lists them. Of hosts that no design has, as on GKE and Vertex AI, node and
-    device are named as the job prints them. Two hosts that are slow with each other only have a slow path
-    between their leaves. A run that fails counts as slow.
+    A fast run clears every NIC it used; a slow one contains a slow NIC. Runs over halves of the hosts on each rail, and
+    over pairs of hosts, identify the node, rail and NIC, and by the design the port of the leaf. If several NICs are
+    possible, the finding lists them. For hosts that are not in the design, as on GKE and Vertex AI, the finding has the
+    node and device that the job prints. If two hosts are slow only with each other, the path between their leaves is
+    slow. A run that fails counts as slow.
     """
     runs = tuple(speeds(context.fabric, context.snapshot.trials, context.limits))
     found, finder = locate(runs), NicFinder(context.fabric, context.snapshot.trials)
@@ -216,8 +216,8 @@ def transfers(context: CheckContext) -> Iterator[Finding]:
     """RDMA between two NICs is as fast as the NIC.
 
     The largest message of each run counts, from 32 KiB on. Reads are slower than writes on many hosts, so they only
-    warn. A slow pair is a slow NIC (PCIe, relaxed ordering, ACS) or a slow link (FEC, pauses): see for both
-    ends `netkit check host optics pfc`.
+    warn. A slow pair has a slow NIC (PCIe, relaxed ordering, ACS) or a slow link (FEC, pauses): run
+    `netkit check host optics pfc` for both ends.
     """
     for trial in _of(context, TRANSFER):
         rows = [row for row in trial.transfers if row.mean_gbps is not None]
@@ -254,7 +254,7 @@ def rdma_latency(context: CheckContext) -> Iterator[Finding]:
             groups.setdefault((trial.test, distance(context.fabric, trial), size), []).append((trial, time_us))
     for (test, apart, _), runs in groups.items():
         if len(runs) < FEWEST:
-            yield skip("", f"{test}: {len(runs)} runs {apart} are too few to say what is usual")
+            yield skip("", f"{test}: {len(runs)} runs {apart} are too few to derive a usual value")
             continue
         usual_us = median(time_us for _, time_us in runs)
         for trial, time_us in runs:
@@ -270,9 +270,9 @@ def rdma_latency(context: CheckContext) -> Iterator[Finding]:
 def shares(context: CheckContext) -> Iterator[Finding]:
     """Under load the lossless class keeps its share of a NIC.
 
-    Streams of different classes to one NIC at one time are compared with the weights of the design. Below a minimum of
-    load nothing competes, and nothing is judged. A share that is too small means that a queue on the way has another
-    weight, or that the packets do not carry the mark they should: see `netkit check qos`.
+    Streams of different classes to one NIC at one time are compared with the weights of the design. Below a minimum
+    load the streams do not compete, and are not judged. If a share is too small, a queue on the path has another
+    weight, or the packets have the wrong DSCP: see `netkit check qos`.
     """
     for runs in contests(_of(context, LOAD)):
         yield _shared(context, runs)
@@ -295,11 +295,11 @@ def _shared(context: CheckContext, runs: Sequence[tuple[Trial, Stream]]) -> Find
     if percent >= wanted - context.limits.share_margin_percent:
         return PASSED
     text = f"the lossless class had {percent:.0f} % of {total:.0f} Gb/s, by its weight {wanted:.0f} %"
-    return fail(place, text, "netkit check qos for every hop on the way", device=device, **_about(trial))
+    return fail(place, text, "netkit check qos for every hop on the path", device=device, **_about(trial))
 
 
 def _weight(context: CheckContext, priorities: Mapping[int, float]) -> float:
-    """Return the share of the lossless class by its weight among the classes that are there."""
+    """The share of the lossless class by its weight among the classes that are there."""
     profile = context.fabric.lossless
     weights = {profile.roce.priority: profile.roce.weight, profile.best_effort.priority: profile.best_effort.weight}
     total = sum(weights.get(priority, 0) for priority in priorities)
@@ -319,7 +319,7 @@ def _title(context: CheckContext, trial: Trial) -> str:
 
 
 def _about(trial: Trial) -> dict[str, str]:
-    """Return where a result comes from: the tool, its hosts, and when it ran."""
+    """Where a result comes from: the tool, its hosts, and when it ran."""
     when = "unknown" if trial.at_s is None else datetime.fromtimestamp(trial.at_s, UTC).isoformat(" ", "seconds")
     about = {"tool": f"{trial.tool} {trial.version}".strip(), "hosts": ", ".join(trial.ends[:8]), "at": when}
     return {name: text for name, text in {**about, "file": trial.file}.items() if text}

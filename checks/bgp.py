@@ -49,7 +49,7 @@ def _judged(port: Port, session: BgpSession | None) -> Finding:
     follows=["bgp.sessions", *CABLE_FAULTS],
 )
 def prefixes(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Every established session brings routes.
+    """Every established session receives routes.
 
     A session without routes is useless: a policy at one of its ends filters all of them. Compare both ends
     with `netkit plan`.
@@ -78,8 +78,8 @@ def bfd(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """BFD watches every established session.
 
     Without it a link that fails silently goes unnoticed until BGP's hold time is over, and collectives hang meanwhile.
-    See with `netkit plan` whether both ends are configured for it. It starts after BGP does, so that for the first 15 s
-    of a session it is not judged.
+    `netkit plan` shows whether both ends are configured for it. BFD starts after BGP, so it is not judged in the first
+    15 s of a session.
     """
     del context
     for port, session in _established(device):
@@ -95,7 +95,7 @@ def bfd(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 @device_check(layer="routing", needs=["sessions"], on="switch", follows=[])
 def drained(context: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
-    """No switch is drained unless the intent says so.
+    """No switch is drained unless the intent drains it.
 
     A graceful shutdown that was left on removes a part of the fabric's capacity without any alarm. End it with
     `netkit deploy`, or set `drain` in the intent.

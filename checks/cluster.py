@@ -146,7 +146,7 @@ def _wrong_addresses(nic: PodNic, pod: Pod, link: PodLink, taken: Owners) -> str
 
 
 def _wrong_device(facts: ClusterFacts, pod: Pod, nic: PodNic, rail: PodRail) -> str:
-    """Return how the device behind an interface is wrong; empty if it is right, or not reported."""
+    """How the device behind an interface is wrong; empty if it is right, or not reported."""
     functions: Mapping[str, str] | None = facts.virtual.get(pod.node)
     if not nic.pci or (rail.mode in VIRTUAL and functions is None):
         return ""

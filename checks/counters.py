@@ -17,8 +17,8 @@ def resets(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No counter was reset within the window.
 
     They were cleared, a driver or a daemon was reloaded, or the device rebooted. What they counted before is lost, so
-    other checks skip them this time. A counter that wrapped at the end of its range is not a reset; it goes on
-    counting. Clearing counters clears all of a port: a few that fell while most went on are narrow ones, which wrap
+    other checks skip them this time. A counter that wrapped at the end of its range is not a reset and
+    continues. Clearing affects all counters of a port: a few that fell while most continued are narrow ones, which wrap
     between two readings. Check again; if they were not cleared, find out why the device restarted.
     """
     del context
@@ -33,7 +33,7 @@ def resets(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     continued = _continued(device) if restarted else Counter[str]()
     for port in device.cabled:
         if restarted[port] and continued[port] > restarted[port]:
-            yield skip(port, f"{restarted[port]} of its counters wrap between two readings; the others go on")
+            yield skip(port, f"{restarted[port]} of its counters wrap between two readings; the others continue")
         elif restarted[port]:
             text = f"{restarted[port]} of its counters were reset within {device.window_s:.0f} s"
             yield warn(port, text, AGAIN, cause=f"counters of {device.name}", state=CounterState.RESET)
@@ -44,13 +44,13 @@ def resets(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _counting_ports(device: DeviceContext) -> set[str]:
-    """Return the ports with any counter."""
+    """The ports with any counter."""
     last = device.observation.samples[-1].counters
     return {at for name, counts in last.items() if _is_of_port(name) for at in counts}
 
 
 def _restarted(device: DeviceContext) -> Counter[str]:
-    """Return how many counters of each port were reset; most only rise, and need no closer look."""
+    """How many counters of each port were reset; most only rise, and need no closer look."""
     first, last = device.observation.samples[0], device.observation.samples[-1]
     found = Counter[str]()
     for name, counts in last.counters.items():
@@ -64,7 +64,7 @@ def _restarted(device: DeviceContext) -> Counter[str]:
 
 
 def _continued(device: DeviceContext) -> Counter[str]:
-    """Return how many nonzero counters of each port have not fallen."""
+    """How many nonzero counters of each port have not fallen."""
     first, last = device.observation.samples[0], device.observation.samples[-1]
     found = Counter[str]()
     for name, counts in last.counters.items():

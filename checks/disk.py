@@ -7,7 +7,7 @@ from netkit.facts.device import FileSystem
 from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fail, skip, warn
 
 ROOM_BYTES = 8 << 20
-"""A configuration, a copy of it to go back to, and what is logged meanwhile; of a small file system, a part."""
+"""Room for a configuration, a copy to restore, and logs; on a small file system, a part of this."""
 ROOM_FILES = 100
 KB = 1024
 PART = 0.01
@@ -72,7 +72,7 @@ def _too_little(one: FileSystem) -> Iterator[str]:
 
 
 def _shares(one: FileSystem) -> Iterator[float]:
-    """Yield how much of a file system is used, as `df` says it, and of the files it can hold, in percent."""
+    """Yield how much of a file system is used, as `df` reports it, and of the files it can hold, in percent."""
     if one.used_bytes is not None and one.free_bytes is not None and one.used_bytes + one.free_bytes:
         yield 100 * one.used_bytes / (one.used_bytes + one.free_bytes)
     if one.free_files is not None and one.files:

@@ -38,7 +38,7 @@ LONGEST_WINDOW_S = 3600
 LEAST_ANSWERED = 0.005
 """Of packets marked back to back a NIC answers one in fifty, at one CNP for each flow and every 4 µs."""
 LEAST_MARKED = 0.1
-"""Of what leaves a queue that is longer than where every packet is marked; it was not so long all the time."""
+"""Marked share of the packets from a queue beyond its maximum threshold, which it does not exceed all the time."""
 
 
 @fabric_check(
@@ -51,7 +51,7 @@ LEAST_MARKED = 0.1
 def parity(context: CheckContext) -> Iterator[Finding]:
     """Every CNP that a receiver sends arrives at a sender: the sums of a rail agree.
 
-    CNPs that never arrive slow no sender down: queues fill until PFC pauses everything. They are lost in a full queue,
+    A lost CNP does not slow its sender down: queues fill until PFC pauses everything. They are lost in a full queue,
     by a policer, or in a NIC. More handled than sent means that a sender slows down for losses, or that a NIC outside
     this set sends them. See `netkit check ecn-cnp.queue qos.nic`. A rail is judged only if all of its NICs were read,
     except those whose leaf has their port down; else only NICs that count fewer than their leaf delivers. The lower
@@ -119,13 +119,13 @@ def _of_nics(context: CheckContext, rail: int, nics: Sequence[tuple[DeviceContex
 
 
 def _switches(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> Sequence[str]:
-    """Return the switches that the CNPs of some NICs pass."""
+    """The switches that the CNPs of some NICs pass."""
     leaves = {device.nics[name].leaf for device, name in nics}
     return [one.name for one in context.fabric.switches if one.role != "leaf" or one.name in leaves]
 
 
 def _undecided(found: RailSum, text: str, apart: tuple[float, float], limit: float, maybe: float) -> str:
-    """Return why a loss can be neither proven nor excluded."""
+    """Why a loss can be neither proven nor excluded."""
     if not found.sent and not found.heard:
         return f"no CNPs were sent: {text}"
     if 100 * most(*found.astray) < limit or 100 * least(*found.astray) >= limit:
@@ -134,7 +134,7 @@ def _undecided(found: RailSum, text: str, apart: tuple[float, float], limit: flo
 
 
 def _remedy_for_ignored(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]], found: RailSum) -> str:
-    """Return what to do about CNPs that are ignored: NICs do so when they are off, or when others arrive as CNPs."""
+    """What to do about CNPs that are ignored: NICs do so when they are off, or when others arrive as CNPs."""
     number = context.fabric.lossless.cnp.priority
     arrived = [device.delta("priority_rx_packets", place(name, number)) for device, name in nics]
     if all(delta.is_known for delta in arrived) and most(sum(delta.value for delta in arrived), found.heard) < HALF:
@@ -154,7 +154,7 @@ def _all_report(nics: Sequence[tuple[DeviceContext, str]], counter: str) -> bool
 
 
 def _skew_text(skewed_s: float, window_s: float, least_percent: float) -> str:
-    """Return how far the windows differ, and which window would be long enough."""
+    """How far the windows differ, and which window would be long enough."""
     enough_s = 100 * skewed_s / max(least_percent, 0.1)
     text = f"its NICs were not read at the same moment, {skewed_s:.1f} s apart in {window_s:.0f} s"
     return text if enough_s > LONGEST_WINDOW_S else f"{text}: give --window {ceil(enough_s)}"
@@ -174,7 +174,7 @@ def _located(
     about: Mapping[str, str],
     switches: Sequence[str],
 ) -> Finding:
-    """Return a finding at the place with the greatest loss, as far as counters show."""
+    """A finding at the place with the greatest loss, as far as counters show."""
     if not lost:
         places = "not located: no NIC and no queue counts what is missing; a policer would not show"
         return say(rail, text, LOCATE, cause=rail, touches=switches, places=places, **about)
@@ -198,7 +198,7 @@ def _loses_itself(context: CheckContext, end: CableEnd) -> bool:
 
 
 def ignored_on(rail: int) -> str:
-    """Return the cause name of CNPs that arrive and are ignored."""
+    """The cause name of CNPs that arrive and are ignored."""
     return f"CNPs ignored on rail {rail}"
 
 
@@ -217,14 +217,14 @@ def marks(context: CheckContext) -> Iterator[Finding]:
     """
     mute = tuple(_mute(context))
     for end, count in mute:
-        text = f"answers none of the {count} packets that its leaf marks on their way to it"
+        text = f"answers none of the {count} packets that its leaf marks towards it"
         yield fail(end.port, text, _answering(context, end), device=end.device)
     if not mute:
         yield _of_all(context)
 
 
 def _answering(context: CheckContext, end: CableEnd) -> str:
-    """Return how to make a NIC answer marks; what AMD's NICs are set to is not read."""
+    """How to make a NIC answer marks; what AMD's NICs are set to is not read."""
     nics = context.devices[end.device].facts.nics
     driver = "" if isinstance(nics, Absent) or end.port not in nics else nics[end.port].driver
     if driver == "ionic":
@@ -265,7 +265,7 @@ def _of_all(context: CheckContext) -> Finding:
 
 
 def _marks_at(context: CheckContext, device: DeviceContext, port: str) -> Delta:
-    """Return the marks of a port; where queues are counted, of the RoCE queue."""
+    """The marks of a port; where queues are counted, of the RoCE queue."""
     of_queue = device.delta("queue_ecn_marked", place(port, context.fabric.lossless.roce.priority))
     return of_queue if of_queue.is_known else device.delta("ecn_marked", port)
 
@@ -282,7 +282,7 @@ def unmarked(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """A congested switch marks packets.
 
     A RoCE queue beyond the threshold where every packet is marked, or a switch that pauses its neighbours while not
-    paused itself, without a single mark: ECN does not work there, whatever the configuration says. No sender slows
+    paused itself, without a single mark: ECN does not work there, even if it is configured. No sender slows
     down, and only PFC is left. See `netkit check qos.ecn`; then reload the QoS of the switch.
     """
     silent = [port for port in device.ports.values() if _is_silent(context, device, port)]
@@ -358,7 +358,7 @@ def _strayed(context: CheckContext, one: Stray) -> Finding:
     explained = _explained(context, one)
     if one.others:
         names = " or ".join(map(str, (one.sender, *one.others)))
-        text = f"of {one.sent} CNPs that are sent to it in their queue {one.kept} go on in it; by {names}"
+        text = f"of {one.sent} CNPs sent to it in their queue, {one.kept} stay in it; by {names}"
         remedy = "see netkit check qos on both ends of these cables"
         return fail("", text, remedy, device=one.receiver.device, explains=explained)
     shown = context.devices[one.receiver.device].facts.qos
@@ -366,9 +366,9 @@ def _strayed(context: CheckContext, one: Stray) -> Finding:
     profile = context.fabric.lossless
     is_mapped = qos is not None and (qos.dscp_to_priority or {}).get(profile.cnp_dscp) == profile.cnp.priority
     if is_mapped:
-        text = f"gives CNPs another DSCP: {one.sent} leave in their queue, {one.kept} go on in it at {one.receiver}"
+        text = f"gives CNPs another DSCP: {one.sent} leave in their queue, {one.kept} stay in it at {one.receiver}"
     else:
-        text = f"takes CNPs out of their queue: {one.sender} sends {one.sent} in it, {one.kept} go on in it"
+        text = f"takes CNPs out of their queue: {one.sender} sends {one.sent} in it, {one.kept} stay in it"
     end = one.sender if is_mapped else one.receiver
     remedy = "see netkit check qos on both ends of this cable"
     return fail(end.port, text, remedy, device=end.device, explains=explained)

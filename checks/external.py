@@ -18,10 +18,11 @@ SESSION_REMEDY = "see whether the port is up; then ask the peer for address, AS 
 
 @device_check(layer="routing", needs=["sessions"], on="switch", follows=[])
 def sessions(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Every session to a peer outside the fabric is established, brings routes, and stays below its limit.
+    """Every session to a peer outside the fabric is established, receives routes, and stays below its limit.
 
-    A peer that announces more than `max_prefixes` loses the session, and with it the way out. Nothing of the fabric's
-    own traffic depends on it. A session that does not come up is often a wrong address or AS number at one end.
+    If a peer announces more than `max_prefixes`, the session is closed and the fabric loses this route out. Traffic
+    within the fabric does not depend on it. A session that does not come up is often a wrong address or AS number at
+    one end.
     """
     del context
     switch, found = device.device, device.facts.sessions
@@ -66,10 +67,10 @@ def _judged(port: ExternalPort, session: BgpSession | None) -> Finding:  # noqa:
 
 @device_check(layer="routing", needs=["routes"], on="switch", follows=["external.sessions", "bgp.sessions"])
 def default(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Every switch that is to have a default route from outside has one.
+    """Every switch that needs a default route from outside has one.
 
-    The intent accepts a default route from a peer, and the fabric passes it down. Without it nothing behind this switch
-    gets out. See `netkit check external.sessions` for the switches that have peers.
+    The intent accepts a default route from a peer, and the fabric passes it down. Without it, hosts behind this switch
+    cannot reach the outside. See `netkit check external.sessions` for the switches that have peers.
     """
     found = device.facts.routes
     if isinstance(found, Absent) or device.name not in takers(context.fabric, DEFAULT_ROUTE):

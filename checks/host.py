@@ -35,8 +35,8 @@ RDMA_HEADERS = 96
 def sysctls(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The kernel answers ARP on the NIC that has the address, and lets answers come back by any NIC of the rails.
 
-    Else the wrong NIC answers for a rail, or strict reverse path filtering drops what arrives. `netkit deploy` sets
-    them; if they change back, another file below /etc/sysctl.d sets them.
+    Otherwise the wrong NIC answers for a rail, or strict reverse path filtering drops packets. `netkit deploy` sets the
+    values; if they change back, another file in /etc/sysctl.d sets them.
     """
     del context
     found = device.facts.host
@@ -58,7 +58,7 @@ def sysctls(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _effective(host: HostFacts, name: str, key: str) -> int | None:
-    """Return what holds for an interface: the kernel takes the higher value of `all` and of its own."""
+    """The effective value of an interface: the kernel uses the higher of `all` and its own."""
     texts = [host.sysctls.get(f"net.ipv4.conf.{one}.{key}", "") for one in ("all", name)]
     values = [int(text) for text in texts if text.isdecimal()]
     return max(values) if values else None
@@ -69,7 +69,7 @@ def acs(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No PCI bridge between GPUs and NICs sends their traffic to the root complex first (ACS).
 
     With ACS on, GPUDirect takes the long way through the CPU: a third of the bandwidth, and pauses to the leaf. Turn it
-    off in the BIOS, or at boot with setpci; with virtual machines in need of it, use ATS.
+    off in the BIOS, or at boot with setpci; if virtual machines need it, use ATS.
     """
     del context
     found = device.facts.host
@@ -193,9 +193,9 @@ def firmware_settings(context: CheckContext, device: DeviceContext) -> Iterator[
 
 @device_check(layer="host", needs=["nics"], on="host", follows=[])
 def adaptive_routing(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """A NIC asks for adaptive routing of all its packets where its leaf routes so.
+    """A NIC requests adaptive routing for all its packets if its leaf routes adaptively.
 
-    Else its flows stay on one path each, beside those that spread: its rail is slow while spines have room. The
+    Otherwise each of its flows stays on one path: its rail is slow although spines have capacity. The
     register that forces it is cleared by every reset; the service netkit-nic-qos sets it at each boot, unless `nic_qos`
     gives the NICs to the operator of a cluster.
     """
@@ -281,7 +281,7 @@ def _indexes(device: DeviceContext, index: str) -> Iterator[Finding]:
 
 
 def _forgotten(profile: LosslessProfile, nic: NicFacts) -> Iterator[str]:
-    """Yield what the firmware of a NIC falls back to, where that is not what the intent says."""
+    """Yield stored firmware settings of a NIC that differ from the intent."""
     kept = {**nic.settings, **nic.next_settings}
     port = 2 if nic.pci.endswith(".1") else 1  # of a card with two
     wanted = {f"CNP_DSCP_P{port}": profile.cnp_dscp, f"CNP_802P_PRIO_P{port}": profile.cnp.priority}
@@ -300,7 +300,7 @@ NAMES_NICS = "NCCL_IB_HCA"
 def uniform(context: CheckContext) -> Iterator[Finding]:
     """All hosts run the same kernel, drivers and NCCL settings.
 
-    One host that differs is the one that hangs a collective. Bring it to what the others run. Drivers and tools are
+    A single host that differs often hangs a collective. Bring it to the versions of the others. Drivers and tools are
     compared among hosts whose NICs have one driver, and the names of NICs among hosts of one model.
     """
     hosts = [(device.name, device.facts.host) for device in context.hosts if not isinstance(device.facts.host, Absent)]

@@ -16,8 +16,8 @@ def members(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every LAG of a host is up, and each of its NICs carries it.
 
     A LAG that lost a NIC works until the other one fails, or until the other switch of the pair is changed: then the
-    host is cut off. A NIC whose link is up but which LACP left out sees another partner than the others: it is plugged
-    into a switch that is not of the pair, MLAG is down, or one end has no LAG.
+    host is cut off. If the link of a NIC is up but LACP excludes it, it has another LACP partner than the others: it is
+    connected to a switch outside the pair, MLAG is down, or one end has no LAG.
     """
     found = device.facts.lags
     for one in device.device.attachments if isinstance(device.device, Host) else ():
@@ -37,7 +37,7 @@ def _of_lag(context: CheckContext, device: DeviceContext, one: Attachment, lag: 
         far = context.far(device.name, name)
         text = f"carries nothing of {one.interface}" if name in lag.members else f"is not in {one.interface}"
         if not any(lag.members.values()):
-            text += f"; no NIC does: the host has no way to {one.network}"
+            text += f"; no NIC does: the host cannot reach {one.network}"
         remedy = f"see the link to {far}, and netkit check lag on both switches; netkit plan shows what is configured"
         yield fail(name, text, remedy)
 
@@ -69,7 +69,7 @@ def pair(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Both switches of a pair see each other, over the links between them and beside them.
 
     Without its peer the secondary switch takes its LAGs down, or both answer as one system and frames are lost. Without
-    the backup, by way of the management network, a switch cannot tell a dead peer from dead links. See the links
+    the heartbeat over the management network, a switch cannot distinguish a dead peer from dead links. Check the links
     between them, and `netkit plan` of both.
     """
     del context

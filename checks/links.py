@@ -1,4 +1,4 @@
-"""Links: up, at the right speed, with the same settings at both ends, and plugged in where the plan says."""
+"""Links: up, at the right speed, with the same settings at both ends, and cabled as designed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,8 +21,8 @@ FECS = frozenset({"rs", "fc", "none"})
 def up(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every designed port is up.
 
-    A port that is down takes a rail from a host, or a path from a leaf. See whether both ends are enabled and powered,
-    then the module and the cable: `netkit check optics`. All ports to a host that is switched off are one cause.
+    A port that is down costs a host a rail, or a leaf a path. Check that both ends are enabled and powered, then
+    check the module and the cable: `netkit check optics`. All ports to a host that is switched off are one cause.
     """
     for port, far in _ends(context, device):
         state = _interface(device, port)
@@ -45,12 +45,12 @@ def up(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _carrier(context: CheckContext, device: DeviceContext, port: str) -> str:
-    """Return the cause name of a cable without carrier, which a flapping link explains."""
+    """The cause name of a cable without carrier, which a flapping link explains."""
     return f"{context.cable(device.name, port)}: no carrier"
 
 
 def _gone(context: CheckContext, device: DeviceContext, port: str) -> str:
-    """Return the host at the other end if it was not reached and no leaf sees any of its links up; else nothing."""
+    """The host at the other end if it was not reached and no leaf sees any of its links up; else nothing."""
     end = context.far(device.name, port)
     host = context.devices.get(end.device) if end else None
     if host is None or host.is_reached or not host.nics:
@@ -64,7 +64,7 @@ def _gone(context: CheckContext, device: DeviceContext, port: str) -> str:
 def speed(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every port that is up runs at the speed it is designed for.
 
-    A port that came up slower holds up its whole rail. See the module, the lanes and the breakout of both ends.
+    A port that runs slower slows down its whole rail. Check the module, the lanes and the breakout of both ends.
     """
     for port, far, state, wanted_gbps in _designed_speeds(context, device):
         if state.speed_gbps is None:
@@ -100,7 +100,7 @@ def mtu(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def fec(context: CheckContext) -> Iterator[Finding]:
     """Both ends of a link that is up use the same FEC.
 
-    Ends that differ usually do not come up; where they do, bit errors of one direction go unrepaired. Let both ends
+    Ends that differ usually do not come up; if they do, bit errors in one direction are not corrected. Let both ends
     negotiate, or set the FEC of the module at both.
     """
     for near, near_port, far, far_port in context.cables():
@@ -128,8 +128,8 @@ def fec(context: CheckContext) -> Iterator[Finding]:
 def flaps(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No link went down within the window.
 
-    Each time a link goes down, BGP and every RDMA transfer over it start again. See the optics of both ends and reseat
-    the module; a port that flaps again belongs out of service.
+    Each time a link goes down, BGP and every RDMA transfer over it restart. Check the optics of both ends and reseat
+    the module; take a port that flaps again out of service.
     """
     for port, far in _ends(context, device):
         counted = [device.delta(name, port) for name in ("link_downs", "carrier_changes")]
@@ -193,16 +193,16 @@ def _outage(context: CheckContext, near: CableEnd, far: CableEnd) -> Finding:
         if is_explained:
             return PASSED
     text = f"{gone}, until {last.ended_ago} before this reading; {far} is at the other end"
-    remedy = "if nobody pulled or disabled it: update the firmware of module and port, then swap the module"
+    remedy = "unless it was unplugged or disabled: update the firmware of module and port, then swap the module"
     return warn(near.port, text, remedy)
 
 
 @fabric_check(layer="physical", needs=["neighbors"], follows=[], reads=["interfaces"])
 def cabling(context: CheckContext) -> Iterator[Finding]:
-    """Every cable is plugged in where the plan says, by LLDP.
+    """Every cable is connected as designed, by LLDP.
 
-    A finding names the cable, where it is plugged in and where it belongs: `netkit design --cabling` lists them all.
-    Cables that are swapped send a rail through another rail's leaf.
+    A finding names the cable, its actual and its intended port: `netkit design --cabling` lists all cables. Swapped
+    cables send a rail through another rail's leaf.
     """
     owners = _owners(context)
     announced = {
@@ -251,9 +251,9 @@ def _plugged(
 def _known(
     context: CheckContext, here: CableEnd, end: CableEnd, announced: Mapping[CableEnd, Sequence[CableEnd]]
 ) -> CableEnd:
-    """Return a neighbour by the name its port has in the design: where it uses another, the port that hears this one.
+    """A neighbour by the name its port has in the design: where it uses another, the port that hears this one.
 
-    Some NOSes announce a name of their own, which only the device itself can translate.
+    Some NOSes announce their own port names, which only the device itself can translate.
     """
     if context.far(end.device, end.port) is not None:
         return end
@@ -262,7 +262,7 @@ def _known(
 
 
 def _owners(context: CheckContext) -> Mapping[str, CableEnd]:
-    """Return the NIC that each MAC address belongs to, by design and by what hosts report."""
+    """The NIC that each MAC address belongs to, by design and by what hosts report."""
     owners: dict[str, CableEnd] = {}
     for host in context.fabric.hosts:
         owners.update((nic.mac.lower(), CableEnd(host.name, nic.interface)) for nic in host.nics if nic.mac)
@@ -292,7 +292,7 @@ def _end(context: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEn
 
 
 def _aliases(context: CheckContext, system: str) -> dict[str, str]:
-    """Return the announced port names of a device that differ from those of the design."""
+    """The announced port names of a device that differ from those of the design."""
     device = context.devices.get(system)
     found = {} if device is None or isinstance(device.facts.interfaces, Absent) else device.facts.interfaces
     return {state.alias: name for name, state in found.items() if state.alias}
@@ -354,7 +354,7 @@ def _is_switched(device: DeviceContext, port: str) -> bool:
 
 
 def _mtu_bytes(device: DeviceContext, port: str) -> int:
-    """Return the designed MTU: networks beside the rails have their own."""
+    """The designed MTU: networks beside the rails have their own."""
     if isinstance(device.device, Host):
         beside = (one.mtu_bytes for one in device.device.attachments if port in one.nics)
         return next(beside, device.device.mtu_bytes)

@@ -55,7 +55,7 @@ def discards(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """A NIC drops nothing, including classes without PFC, which `load.lossless` does not judge.
 
     At ingress the host is too slow: rings that are too short, PCIe, or busy cores; see `netkit check
-    host.pcie host.acs`. TCP pays for it, and so do CNPs when their class has no PFC. Less than one a second is not
+    host.pcie host.acs`. TCP is affected, and so are CNPs if their class has no PFC. Less than one a second is not
     a finding: kernels also count announcements without a listener there.
     """
     for nic in device.nics:
@@ -73,7 +73,7 @@ def discards(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _lossless_drops(context: CheckContext, device: DeviceContext, nic: str) -> int:
-    """Return what the lossless class lost, which another check judges."""
+    """What the lossless class lost, which another check judges."""
     places = (place(nic, priority) for priority in context.fabric.lossless.lossless_priorities)
     counted = (device.delta("buffer_drops", at) for at in places)
     return sum(delta.value for delta in counted if delta.is_known)
@@ -97,7 +97,7 @@ def _lossless_drops(context: CheckContext, device: DeviceContext, nic: str) -> i
 def errors(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No packets arrive damaged.
 
-    A damaged packet is a lost one. See the optics of both ends: `netkit check optics`.
+    A damaged packet is a lost packet. Check the optics of both ends: `netkit check optics`.
     """
     for port in device.cabled:
         damaged = device.delta("rx_errors", port)
@@ -178,10 +178,10 @@ def _drains(device: DeviceContext, port: str) -> bool:
 
 @device_check(layer="qos", needs=["adaptive_routing"], on="switch", follows=[])
 def adaptive_routing(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Adaptive routing works on all ports to other switches, or on none, as the intent says.
+    """Adaptive routing works on all ports to other switches, or on none, as the intent sets it.
 
-    Half on, it moves flows onto paths that do not adapt, and packets arrive out of order for nothing.
-    `netkit plan` shows where it differs, `netkit deploy` sets it.
+    If only some ports have it, flows move onto paths that do not adapt, and packets arrive out of order without a
+    benefit. `netkit plan` shows where it differs, `netkit deploy` sets it.
     """
     del context
     found = device.facts.adaptive_routing

@@ -1,4 +1,4 @@
-"""Optics: light, temperature, bits and parts of every module, against its own limits and against its kind."""
+"""Optics: power, temperature, bit errors and parts of every module, against its own limits and against its kind."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,11 +37,11 @@ from netkit.judge.optical_power import (
 )
 
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
-CURRENT = "as its current says where that is high"
+CURRENT = "a high bias current confirms this"
 WEAK = f"swap the module: its laser is weak, {CURRENT}"
-COOL = "see its cooling, then swap it"
+COOL = "check its cooling, then swap it"
 UPDATE = "update it to approved firmware with its link drained, or approve this one under firmware in the intent"
-AGED = "swap the module: its laser grows old"
+AGED = "swap the module: its laser is ageing"
 ARTICLES = {"optic": "an optic", "aoc": "an aoc", "copper": "a copper"}
 FEWEST_READINGS = 3
 NO_EARLIER = "no earlier runs to compare with"
@@ -54,28 +54,28 @@ MANY, USUAL_SHARE = 8, 0.8
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.flags"], reads=[])
 def light(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Every lane receives and sends light within the limits of its module.
+    """The optical power that every lane receives and transmits is within the limits of its module.
 
-    Beyond the alarm limit errors are certain; near the warning limit they come with the next warm day. Weak received
-    light with good light at the far end is dirt or a bent fibre: clean the connectors. Weak sent light is an old laser:
-    swap the module.
+    Beyond the alarm limit, errors are certain; near the warning limit, they start on the next warm day. If the received
+    power is low and the far end transmits enough, the fibre is dirty or bent: clean the connectors. Low transmitted
+    power means an ageing laser: swap the module.
     """
     for port, module in _modules(device):
         if not module.lanes or all(lane.rx_dbm is None and lane.tx_dbm is None for lane in module.lanes.values()):
-            yield skip(port, f"{_kind(module)} does not measure light")
+            yield skip(port, f"{_kind(module)} does not measure optical power")
             continue
         dim, media = _dim_lane(context, module), _media(device, port)
         rx_limits, tx_limits = limits_of(module, "rx_dbm", media), limits_of(module, "tx_dbm", media)
         for number, lane in sorted(module.lanes.items()):
-            for way, value, limits in (("received", lane.rx_dbm, rx_limits), ("sent", lane.tx_dbm, tx_limits)):
+            for way, value, limits in (("received", lane.rx_dbm, rx_limits), ("transmitted", lane.tx_dbm, tx_limits)):
                 if value is not None:
-                    reading = ModuleReading(f"lane {number}, light {way}", value, limits, "dBm")
+                    reading = ModuleReading(f"lane {number}, {way} power", value, limits, "dBm")
                     yield _light(context, device, port, reading, is_dim=dim is not None and dim.lane == number)
 
 
 def _light(context: CheckContext, device: DeviceContext, port: str, reading: ModuleReading, *, is_dim: bool) -> Finding:
-    """Judge the light of a lane. What a weak laser sends arrives weak: nothing needs to be cleaned for that."""
-    is_sent = reading.name.endswith("sent")
+    """Judge the optical power of a lane. If the far end transmits too little, cleaning does not help."""
+    is_sent = reading.name.endswith("transmitted power")
     found = judge_reading(port, reading, WEAK if is_sent else CLEAN, context.limits.light_margin_db)
     if found is PASSED:  # names of causes are only made for what has one
         return found
@@ -86,20 +86,20 @@ def _light(context: CheckContext, device: DeviceContext, port: str, reading: Mod
     cause = _lane_cause(context, device, port) if is_dim else way
     found = found._replace(cause=cause)
     if cause == way and found.verdict > Verdict.SKIPPED and far and is_weak(context, far, _media(device, port)):
-        return found._replace(remedy=f"swap the module in {far}: it sends too little")
+        return found._replace(remedy=f"swap the module in {far}: it transmits too little power")
     return found
 
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light"], reads=[])
 def lanes(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """The lanes of a module receive alike.
+    """The lanes of a module receive about the same optical power.
 
-    One lane that receives much less than its neighbours has dirt on its fibre, or the connector is not seated well:
-    clean and reseat it.
+    If one lane receives much less than the others, its fibre is dirty or the connector is not seated well: clean and
+    reseat it.
     """
     for port, module in _modules(device):
         if sum(lane.rx_dbm is not None for lane in module.lanes.values()) < 2:
-            yield skip(port, f"{_kind(module)} does not measure light by lane")
+            yield skip(port, f"{_kind(module)} does not measure optical power by lane")
         elif (dim := _dim_lane(context, module)) is None:
             yield PASSED
         else:
@@ -129,7 +129,7 @@ def _dim_lane(context: CheckContext, module: Module) -> DimLane | None:
 
 
 def _lane_cause(context: CheckContext, device: DeviceContext, port: str) -> str:
-    """Return the cause of one dim lane: a laser that is weak on all lanes alike does not explain it."""
+    """The cause of one dim lane; lasers that are equally weak on all lanes do not explain it."""
     way, far = context.way_in(device.name, port), context.far(device.name, port)
     is_apart = far is not None and is_weak(context, far, _media(device, port)) and sends_alike(context, far)
     return f"{way}: one lane" if is_apart else way
@@ -137,10 +137,10 @@ def _lane_cause(context: CheckContext, device: DeviceContext, port: str) -> str:
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.light"])
 def flags(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """No module reports a lane that cannot send, or receives nothing.
+    """No module reports a lane that cannot transmit or receives no signal.
 
-    A module that reports a transmitter fault is broken or about to fail: swap it. Where it measures light, reception is
-    judged by that; a cable that measures none, such as an active one, has only its flag.
+    A module that reports a transmitter fault is broken or about to fail: swap it. If it measures received power,
+    reception is judged by that; a cable without power meters, such as an active one, has only its flag.
     """
     found = list(_modules(device))
     if found and not any(_flagged(lane) for _, module in found for lane in module.lanes.values()):
@@ -152,7 +152,7 @@ def flags(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             yield skip(port, f"{_kind(module)} does not report its flags")
         for number, lane in flagged.items():
             if lane.has_tx_fault:
-                text = f"lane {number} cannot send: its transmitter reports a fault"
+                text = f"lane {number} cannot transmit: its transmitter reports a fault"
                 way = context.way(device.name, port)
                 yield fail(port, text, "swap the module", cause=way, explains=[way])
             elif lane.has_rx_loss and lane.rx_dbm is None:
@@ -169,8 +169,8 @@ def _flagged(lane: Lane) -> bool:
 def heat(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every module's temperature, voltage and laser current are within its limits.
 
-    A hot module makes errors, and lives less long: see the fans, the blanking plates and the ducts around it. A high
-    current is the sign of an old laser.
+    A hot module causes errors and ages faster: check the fans, blanking plates and air ducts around it. A high bias
+    current is the sign of an ageing laser.
     """
     own = Limits(high_warning=context.limits.temperature_warn_c, high_alarm=context.limits.temperature_fail_c)
     for port, module in _modules(device):
@@ -187,7 +187,7 @@ def heat(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _module_of(device: DeviceContext, port: str, module: Module) -> str:
-    """Return one name for a module: several ports of a switch may share it."""
+    """One name for a module, which several ports of a switch may share."""
     cage = _cage(device, port)
     name = module.serial or (f"in cage {cage}" if cage else f"in {port}")
     return f"module {name} of {device.name}"
@@ -206,14 +206,16 @@ def _readings(module: Module, own: Limits) -> Iterator[ModuleReading]:
 
 @fabric_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes"], reads=[])
 def loss(context: CheckContext) -> Iterator[Finding]:
-    """Cables of a kind lose alike: what is sent at one end arrives at the other.
+    """Cables of one kind have about the same loss between transmitted and received power.
 
-    Modules measure light to about 3 dB only, so that a single cable proves little; one that loses much more than all
-    others of its kind is dirty or bent: clean it, then swap it.
+    Modules measure optical power with an error of about 3 dB, so a single cable proves little. One that loses much more
+    than all others of its kind is dirty or bent: clean it, then swap it.
     """
     found = list(losses(context))
     yield from (
-        skip(end.port, "not both ends measure light", device=end.device) for _, end, value in found if value is None
+        skip(end.port, "not both ends measure optical power", device=end.device)
+        for _, end, value in found
+        if value is None
     )
     known = [(kind, end, value) for kind, end, value in found if value is not None]
     usual: dict[str, list[float]] = {}
@@ -225,7 +227,7 @@ def loss(context: CheckContext) -> Iterator[Finding]:
         if len(usual[kind]) < FEW:
             yield skip(end.port, f"too few cables of {kind} to compare", device=end.device)
         elif value - typical > context.limits.loss_outlier_db:
-            text = f"{value:.1f} dB are lost on the way here, on cables of {kind} usually {typical:.1f} dB"
+            text = f"the path loses {value:.1f} dB, cables of {kind} usually {typical:.1f} dB"
             yield warn(end.port, text, CLEAN, device=end.device, cause=context.way_in(end.device, end.port))
         else:
             yield PASSED
@@ -238,10 +240,10 @@ def loss(context: CheckContext) -> Iterator[Finding]:
     reads=[],
 )
 def trend(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """No lane receives much less light than in earlier runs, nor less and less from run to run.
+    """No lane receives much less power than in earlier runs, or steadily less from run to run.
 
-    Light that fades ends in an outage that can still be planned: clean the connectors where it is lost on the way, have
-    a module ready where the other end sends less. Needs a store of earlier runs, six for a slow fade.
+    Falling power ends in an outage, which can still be planned. If it is lost on the path, clean the connectors; if the
+    far end transmits less, have a module ready. Needs a store of earlier runs, at least six to detect a slow fall.
     """
     for port, module in _modules(device):
         for number, lane in sorted(module.lanes.items()):
@@ -273,21 +275,21 @@ def _trend(end: CableEnd, number: int, readings: Readings, context: CheckContext
     fall_db = steady_fall(readings) if is_wide else None
     if fall_db is not None and fall_db > limit_db:
         days = (readings[-1][0] - readings[0][0]) / DAY_S
-        text = f"lane {number} fades: {fall_db:.1f} dB less than {days:.0f} days ago, a little from run to run"
+        text = f"lane {number} degrades: it receives {fall_db:.1f} dB less than {days:.0f} days ago, falling steadily"
         where, remedy = _where_lost(context, end)
         return warn(port, f"{text}{where}", remedy, cause=context.way_in(end.device, end.port), rx_dbm=now_dbm)
     return PASSED
 
 
 def _where_lost(context: CheckContext, end: CableEnd) -> tuple[str, str]:
-    """Return whether the far end sends less or the path loses more, if known, and the remedy."""
+    """Whether the far end transmits less or the path loses more, if known, and the remedy."""
     far = context.far(end.device, end.port)
     fall_db = None if far is None else sends_less(context, far)
     if fall_db is None:
         return "", CLEAN
     if fall_db > context.limits.light_trend_db / 2:
-        return f"; {far} sends {fall_db:.1f} dB less", f"have a module ready for {far}"
-    return f"; {far} sends as before: it is lost on the way", CLEAN
+        return f"; {far} transmits {fall_db:.1f} dB less", f"have a module ready for {far}"
+    return f"; {far} transmits as before, so the path loses it", CLEAN
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=[], reads=[])
@@ -313,8 +315,8 @@ def parts(context: CheckContext) -> Iterator[Finding]:
     for device, port, module in found:
         others = _copies(context, CableEnd(device.name, port), places.get((module.part, module.serial), {}))
         if others:
-            text = f"serial number {module.serial} is there twice: also in {', '.join(map(str, others[:3]))}"
-            remedy = "see which of them is a copy, or reports old data: reseat both"
+            text = f"serial number {module.serial} is not unique: also in {', '.join(map(str, others[:3]))}"
+            remedy = "find out which of them is a copy or reports old data: reseat both"
             yield warn(port, text, remedy, device=device.name, cause=f"module {module.serial}", part=module.part)
         if approved_of((module.part,), context.fabric.module_firmware):
             continue
@@ -332,9 +334,9 @@ def parts(context: CheckContext) -> Iterator[Finding]:
 def firmware(context: CheckContext) -> Iterator[Finding]:
     """Every module and cable runs firmware that the intent approves for its part number.
 
-    The list is `firmware.modules` of the intent. Firmware that was not qualified may bring links up late, or err more
-    on one kind of port. Update the module while its link is drained, or add the version to the list. Passive copper has
-    no firmware and is not looked at.
+    The list is `firmware.modules` of the intent. Links may come up late or have more errors with unqualified firmware.
+    Update the module while its link is drained, or add the version to the list. Passive copper has no firmware and is
+    skipped.
     """
     if context.fabric.module_firmware:
         parts = (
@@ -351,8 +353,7 @@ def kinds(context: CheckContext) -> Iterator[Finding]:
     """Cables of one kind end in modules of one part number.
 
     A few of another part number among many are spares: they start, fail and age differently, which is hard to notice
-    during an outage. Swap them, or change them all. Two part numbers that are both common were bought so, and are not a
-    finding.
+    during an outage. Swap them, or change them all. Two part numbers that are both common are not a finding.
     """
     media = {
         end: link.cable.media
@@ -379,7 +380,7 @@ def kinds(context: CheckContext) -> Iterator[Finding]:
 def _places(
     found: Sequence[tuple[DeviceContext, str, Module]],
 ) -> Mapping[tuple[str, str], Mapping[CableEnd, tuple[str, str]]]:
-    """Return where each serial number is: the ports, and the cage of each; all NICs of a host count as one cage."""
+    """Where each serial number is: the ports, and the cage of each; all NICs of a host count as one cage."""
     places: dict[tuple[str, str], dict[CableEnd, tuple[str, str]]] = {}
     for device, port, module in found:
         if module.serial:
@@ -391,7 +392,7 @@ def _places(
 
 
 def _copies(context: CheckContext, end: CableEnd, places: Mapping[CableEnd, tuple[str, str]]) -> Sequence[CableEnd]:
-    """Return where else a serial number is; ports of one cage share a module, and all ends of a cable may be one."""
+    """Where else a serial number is; ports of one cage share a module, and all ends of a cable may be one."""
     if len({*places.values()}) < 2:
         return ()
     cages = {places[end]} if end in places else set()
@@ -407,11 +408,11 @@ def _copies(context: CheckContext, end: CableEnd, places: Mapping[CableEnd, tupl
     follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss", "optics.trend"],
 )
 def bits(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """The bit error rate before FEC leaves FEC room to repair.
+    """The bit error rate before FEC is low enough for FEC to correct.
 
-    FEC repairs up to 2.4e-4; a link that comes near loses packets in bursts, and RDMA pays for each. Effective errors
-    are packets already lost. Where wrong bits are counted, the rate is that of the window, else the one the
-    device reports: usually since its counters were cleared.
+    FEC corrects up to 2.4e-4; a link near this limit loses packets in bursts, and RDMA retransmits for each. Effective
+    errors are packets already lost. If the device counts bit errors, the rate is that of the window, else the rate that
+    the device reports, usually since its counters were cleared.
     """
     found = device.facts.lines
     if isinstance(found, Absent):
@@ -446,23 +447,24 @@ def bits(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss", "optics.trend", "optics.bits"],
 )
 def fec(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """FEC repairs everything, and with room to spare.
+    """FEC corrects all errors, with a margin.
 
-    A codeword of RS(544,514) survives 15 wrong symbols. One beyond repair is a lost packet; many wrong symbols in one
-    codeword mean that this is near. Clean the connectors at both ends, then swap module and fibre one by one.
+    A codeword of RS(544,514) survives 15 wrong symbols. An uncorrectable codeword is a lost packet; many wrong symbols
+    in one codeword mean that the limit is near. Clean the connectors at both ends, then swap module and fibre one by
+    one.
     """
     for name in device.cabled:
         lost = device.delta("fec_uncorrectable", name)
         bins = {number: device.delta("fec_bin", place(name, number)) for number in range(16)}
         most = max((number for number, delta in bins.items() if delta.is_known and delta.value), default=0)
         if not lost.is_known and not any(delta.is_known for delta in bins.values()):
-            yield skip(name, f"what FEC repaired is not known: {lost.state}")
+            yield skip(name, f"the number of FEC corrections is unknown: {lost.state}")
         elif lost.is_known and lost.value:
-            text = f"{lost.value} codewords beyond repair in {lost.seconds:.0f} s"
+            text = f"{lost.value} uncorrectable codewords in {lost.seconds:.0f} s"
             yield fail(name, text, CLEAN, cause=context.way_in(device.name, name))
         elif most >= context.limits.fec_symbols_warn:
             say = fail if most >= context.limits.fec_symbols_fail else warn
-            text = f"codewords with {most} wrong symbols, 15 can be repaired"
+            text = f"codewords with {most} wrong symbols, 15 can be corrected"
             yield say(name, text, CLEAN, cause=context.way_in(device.name, name))
         else:
             yield PASSED
@@ -484,7 +486,7 @@ def _kind(module: Module) -> str:
 
 
 def _media(device: DeviceContext, port: str) -> str:
-    """Return the designed media: some sources of facts report optical power without the type of optics."""
+    """The designed media: some sources of facts report optical power without the type of optics."""
     designed = device.cabled_ports.get(port)
     return designed.cable.media if designed and designed.cable else ""
 

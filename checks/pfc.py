@@ -1,4 +1,4 @@
-"""PFC: pauses by rate and by time, only where they belong, and who causes them."""
+"""PFC: pauses by rate and by time, only on lossless priorities, and their origin."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ STRONG = 0.2
     layer="congestion", needs=["counters"], window=True, follows=["watchdog.storms", "watchdog.trips", "pfc.storms"]
 )
 def rate(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Ports are hardly ever held up by pauses.
+    """Ports are rarely paused.
 
-    Pauses are the last resort of a lossless fabric: ECN should slow senders down long before. A port that is held up
+    Pauses are the last resort of a lossless fabric: ECN should slow senders down long before. A paused port
     delays all traffic that leaves through it. `netkit check pfc.origin` names the cause. Where a device only
     counts pauses of all priorities together, as some do over SNMP, those are judged.
     """
@@ -60,7 +60,7 @@ def rate(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _pauses_on(way: str, priority: int) -> str:
-    """Return one name for the pauses that go along a cable in one direction."""
+    """One name for the pauses that go along a cable in one direction."""
     return way and f"{way}: pauses of priority {priority}"
 
 
@@ -83,10 +83,10 @@ def _judged(context: CheckContext, at: str, pauses: Pauses, words: str, cause: s
     follows=["pfc.origin", "pfc.rate", "pfc.storms", "watchdog.storms", "watchdog.trips", "qos"],
 )
 def headroom(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """No lossless queue comes near the end of its headroom.
+    """No lossless queue nearly fills its headroom.
 
-    Headroom holds what still arrives after a pause was sent. When it is full, lossless packets are lost; its peak warns
-    before that. A cable longer than designed, a slow other end or a wrong MTU fills it: compare
+    Headroom holds the packets that arrive after a pause was sent. When it is full, lossless packets are lost; its peak
+    warns before that. A cable longer than designed, a slow other end or a wrong MTU fills it: compare
     `netkit design --explain`. Only a peak reached within the window is judged; netkit clears no watermark.
     """
     for port in device.ports.values():
@@ -167,10 +167,10 @@ def priority(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     reads=PAUSE_COUNTERS,
 )
 def symmetry(context: CheckContext) -> Iterator[Finding]:
-    """What pauses one end of a link sends, the other end receives.
+    """The pauses that one end of a link sends are received at the other end.
 
-    Where they differ one end does not take part in PFC on this priority, and loses packets where it should pause. See
-    which end with `netkit check qos.link`.
+    If they differ, one end does not use PFC on this priority, and loses packets instead of pausing.
+    `netkit check qos.link` shows which end.
     """
     for near, near_port, far, far_port in context.links():
         for number in context.fabric.lossless.lossless_priorities:
@@ -199,9 +199,9 @@ def _compared(
     layer="host", needs=["counters"], on="host", window=True, follows=["host.pcie", "host.acs", "watchdog.storms"]
 )
 def storms(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """No NIC holds up its leaf for so long that its own storm guard notices.
+    """No NIC pauses its leaf for so long that its own storm protection triggers.
 
-    The NIC cannot hand over what arrives: PCIe, IOMMU or the GPU are slow, or its driver hangs. See
+    The NIC cannot deliver what it receives: PCIe, IOMMU or the GPU are slow, or its driver hangs. See
     `netkit check host`; take the host out of service and load the driver again.
     """
     del context
@@ -236,10 +236,10 @@ class Origin:
 def origin(context: CheckContext) -> Iterator[Finding]:
     """No port causes congestion that spreads.
 
-    From a port that receives pauses the trace goes to the neighbour that sends them, and on with the data, until a
-    device sends pauses without receiving any where its traffic leaves. That is where to look: a host NIC that cannot
-    keep up, or a switch port that more flows meet in than it can carry. Everything else that is paused is a victim.
-    At a switch that was not read the trace ends, and the finding says so: read that switch too.
+    The trace follows the data from a port that receives pauses to the neighbour that sends them, until a device sends
+    pauses without receiving any on its egress ports. That device is the origin: a host NIC that cannot keep up, or a
+    switch port with more traffic than it can carry. All other paused ports are victims.
+    The trace ends at a switch that was not read; the finding names it: read that switch too.
     """
     for number in context.fabric.lossless.lossless_priorities:
         spread = _Spread(context, number)
@@ -265,7 +265,7 @@ def _blamed(context: CheckContext, one: Origin, held: Sequence[CableEnd]) -> Fin
 
 
 def _ways(context: CheckContext, held: Sequence[CableEnd]) -> Iterator[str]:
-    """Yield what pauses go along because of an origin: to the ports it holds up, and all that switches on the way send.
+    """Yield cables and devices whose pauses an origin explains: ports it pauses, and those that switches pause in turn.
 
     Not everybody counts the pauses that arrive.
     """
@@ -277,7 +277,7 @@ def _ways(context: CheckContext, held: Sequence[CableEnd]) -> Iterator[str]:
 
 
 def _words(one: Origin) -> tuple[Callable[..., Finding], str, str]:
-    """Return how to say it, and what to do."""
+    """The kind of finding, its text and the remedy."""
     if one.is_nic:
         return fail, "this NIC causes pauses on {cables}", SLOW_HOST
     if not one.is_seen:
@@ -325,7 +325,7 @@ class _Spread:
         yield from (end for end in held if end not in self._explained)
 
     def _held(self) -> list[CableEnd]:
-        """Return the ports that receive pauses, and count the others."""
+        """The ports that receive pauses, and count the others."""
         held: list[CableEnd] = []
         for device in self._context.devices.values():
             for port in (*device.ports, *device.nics):
@@ -372,7 +372,7 @@ class _Spread:
             yield Origin(CableEnd(sender.device, full), is_nic=False, priority=self._number)
 
     def _reports_others(self, device: DeviceContext, entry: str) -> bool:
-        """Whether a switch tells the pauses of any port but the one that data came in by."""
+        """Whether a switch reports the pauses of any port other than the ingress port."""
         return any(self._received(device, port).is_known for port in device.ports if port != entry)
 
     def _onward(self, device: DeviceContext, entry: str) -> Iterator[str]:
@@ -384,9 +384,9 @@ class _Spread:
                 yield port
 
     def _fullest(self, device: DeviceContext, entry: str) -> str:
-        """Return the egress port of a switch that congestion begins in; empty when nothing tells them apart.
+        """The egress port of a switch where congestion begins; empty if the facts do not show it.
 
-        Where no queue is known to be full, marks alone may be of an incast that holds nobody up: a port that may hold
+        If no queue is known to be full, marks alone may come from an incast that pauses no sender: a port that may hold
         up all ports that are paused is more likely than one that may not.
         """
         levels = {port: self._fullness(device, designed) for port, designed in device.ports.items() if port != entry}
@@ -401,7 +401,7 @@ class _Spread:
         return sent_at(self._context, device, port, self._number).verdict(self._context) is not Verdict.PASS
 
     def _fullness(self, device: DeviceContext, port: Port) -> tuple[float, ...]:
-        """Return how congested a port is: by its queue, its marks, how long its queue was, and how much it carries.
+        """How congested a port is: by its queue, its marks, how long its queue was, and how much it carries.
 
         Where counters stand still, the levels of queues are old as well.
         """

@@ -15,9 +15,9 @@ from netkit.judge.lookup import astray, is_astray
 
 FEWEST = 4
 """The fewest paths of one distance that show what is usual."""
-OF_SIZE = "see the MTU of every port on the way: netkit check links"
+OF_SIZE = "see the MTU of every port on the path: netkit check links"
 OF_ALL = "see netkit check links routes.lookups bgp"
-OF_SOME = "see netkit check optics load.errors for the cables on the way"
+OF_SOME = "see netkit check optics load.errors for the cables on the path"
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def loss(context: CheckContext) -> Iterator[Finding]:
     """Packets of every size, up to the full MTU, arrive from every NIC, along its rail and across to others.
 
     Small packets pass where large ones are lost: a port on the path has a smaller MTU, or corrupts bits. If all paths
-    of a NIC lose packets, suspect its own cable, else a path between two leaves. What a host's routes lead elsewhere is
-    not counted among them: see `netkit check routes.lookups`.
+    of a NIC lose packets, suspect its own cable, else a path between two leaves. Packets that a host routes elsewhere
+    do not count: see `netkit check routes.lookups`.
     """
     yield from _unread(context)
     every = tuple(_ways(context))
@@ -128,7 +128,7 @@ def latency(context: CheckContext) -> Iterator[Finding]:
         alike = [(way, least) for way, least in timed if way.distance == distance]
         if len(alike) < FEWEST:
             if alike:
-                yield skip("", f"{len(alike)} paths {distance}: too few to say what is usual")
+                yield skip("", f"{len(alike)} paths {distance}: too few to derive a usual value")
             continue
         usual = median(least for _, least in alike)
         for way, least in alike:
@@ -175,7 +175,7 @@ def _way(context: CheckContext, near: tuple[Host, Nic], far: tuple[Host, Nic], p
 
 
 def _astray(context: CheckContext, way: Way, near: Nic, far: Nic) -> CableEnd | None:
-    """Return the end whose packets, or whose answers, leave its host on a wrong way."""
+    """The end whose packets, or whose answers, leave its host on a wrong way."""
     for end, other in ((way.near, far), (way.far, near)):
         device = context.devices.get(end.device)
         if device is not None and is_astray(context, device, end.port, other, is_ipv6=way.is_ipv6):
@@ -184,7 +184,7 @@ def _astray(context: CheckContext, way: Way, near: Nic, far: Nic) -> CableEnd | 
 
 
 def _blamed(ways: Iterable[Way]) -> Mapping[CableEnd, tuple[Way, ...]]:
-    """Return NICs with only bad paths, and the paths they explain; those that explain most come first."""
+    """NICs with only bad paths, and the paths they explain; those that explain most come first."""
     touching: dict[CableEnd, list[Way]] = {}
     for way in ways:
         for end in (way.near, way.far):
@@ -192,7 +192,7 @@ def _blamed(ways: Iterable[Way]) -> Mapping[CableEnd, tuple[Way, ...]]:
     suspects = {end: found for end, found in touching.items() if all(way.is_bad for way in found) and len(found) > 1}
 
     def has_local_reason(end: CableEnd) -> bool:
-        """Return whether the host's own kernel reported why packets did not leave by a NIC."""
+        """Whether the host's own kernel reported why packets did not leave by a NIC."""
         reasons = (way.reason for way in suspects[end] if way.near == end)
         return any(one is not None and not one.router for one in reasons)
 
@@ -234,7 +234,7 @@ def _touched(context: CheckContext, way: Way) -> Iterator[str]:
 
 
 def _reason_text(context: CheckContext, way: Way) -> str:
-    """Return the reported reason for the loss, and who reported it."""
+    """The reported reason for the loss, and the device that reported it."""
     probe = way.reason
     if probe is None:
         return ""

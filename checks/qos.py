@@ -32,7 +32,7 @@ class Aspect(NamedTuple):
 
 @device_check(layer="qos", needs=["qos"], on="switch", follows=[])
 def switch(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Every switch port trusts, maps, pauses and schedules as the intent says.
+    """Every switch port has the trust mode, maps, PFC and scheduling of the intent.
 
     One hop that maps RoCE to a class that is not lossless makes the whole path lossy; one that maps CNPs to a full
     queue lets congestion grow. `netkit plan` shows what differs, `netkit deploy` sets it.
@@ -50,9 +50,9 @@ def switch(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 @device_check(layer="qos", needs=["qos"], on="switch", follows=[])
 def ecn(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Every switch port marks RoCE at the thresholds the intent has for its speed, and marks nothing else.
+    """Every switch port marks RoCE at the thresholds of the intent for its speed, and no other traffic.
 
-    Marks that come too late leave it to PFC to slow senders down; none at all leave nothing else. `netkit plan` shows
+    If marks come too late or are missing, only PFC slows senders down. `netkit plan` shows
     what differs, `netkit deploy` sets it.
     """
     found = device.facts.qos
@@ -94,7 +94,7 @@ def headroom(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _room(qos: PortQos, wanted: Headroom) -> tuple[int, int] | None:
-    """Return what there is and what is needed, in the terms the device uses: with or without what xon keeps."""
+    """What there is and what is needed, in the terms the device uses: with or without what xon keeps."""
     if qos.xoff_bytes:
         return min(qos.xoff_bytes.values()), wanted.xoff_bytes
     return (min(qos.headroom_bytes.values()), wanted.size_bytes) if qos.headroom_bytes else None
@@ -102,7 +102,7 @@ def _room(qos: PortQos, wanted: Headroom) -> tuple[int, int] | None:
 
 @device_check(layer="qos", needs=["qos"], on="host", follows=[])
 def nic(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Every NIC trusts, maps, pauses, schedules, marks and answers as the intent says.
+    """Every NIC has the trust mode, maps, PFC, scheduling, marking and CNP settings of the intent.
 
     Firmware updates and driver reloads restore defaults: RoCE then uses an unprotected class, or CNPs leave with a DSCP
     that no switch knows. `netkit deploy` sets them again; with `nic_qos: operator` the operator of the host's
@@ -287,7 +287,7 @@ def _answers(profile: LosslessProfile, qos: PortQos) -> tuple[Aspect, ...]:
 
 
 def _own_buffer(qos: PortQos, lossless: frozenset[int]) -> Aspect:
-    """Return whether lossy priorities fill the receive buffer that holds what is on its way after a pause."""
+    """Whether lossy priorities fill the receive buffer that holds what is on its way after a pause."""
     buffers = qos.priority_to_buffer or {}
     own = {buffers[priority] for priority in lossless if priority in buffers}
     shared = frozenset(priority for priority, buffer in buffers.items() if buffer in own and priority not in lossless)

@@ -74,7 +74,7 @@ def _way(context: CheckContext, device: DeviceContext, prefix: str) -> str:
 
 
 def _missing(context: CheckContext, device: DeviceContext, prefix: str, ways: Sequence[str]) -> Iterator[str]:
-    """Yield what may be missing on narrow paths: own cables that are not used, then those of who is behind them.
+    """Yield what may be missing on narrow paths: own cables that are not used, then those of the switches behind them.
 
     What one switch lacks its neighbour may lack because of a cable further on: of those, the owner's come first.
     """
@@ -116,12 +116,12 @@ def static(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     follows=["links.up", "links.flaps", "routes.addresses"],
 )
 def lookups(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """What a NIC sends leaves by that NIC, through its own leaf.
+    """Traffic from a NIC's address leaves by that NIC, through its own leaf.
 
     The kernel is asked, from each NIC's address, for the route to another host of its leaf, of its rail, and of every
     other rail. A packet that leaves by another NIC has a source address of the wrong rail: it is lost, or loads that
-    rail. Asked without the address, the kernel does not look at the rule for it: so a rule that leads to the table of
-    another NIC is told from a missing route. `netkit deploy` sets routes and rules again.
+    rail. Asked without the address, the kernel skips the rule for it; this distinguishes a rule that leads to the table
+    of another NIC from a missing route. `netkit deploy` sets routes and rules again.
     """
     found, ends = device.facts.lookups, context.nics_by_address
     if isinstance(found, Absent):
@@ -180,8 +180,8 @@ def _is_in(address: str, pool: IPv4Network | IPv6Network) -> bool:
 def default(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The default route of a host leaves by management, never by a NIC of a rail.
 
-    Else DNS, storage, logs and SSH go into the fabric, which leads nowhere, or load a rail. A gateway on the NIC, DHCP,
-    or router advertisements of the leaf set it. One with a worse metric than another default route is a warning: it
+    Otherwise DNS, storage, logs and SSH go into the fabric and are lost, or load a rail. A gateway on the NIC, DHCP, or
+    router advertisements of the leaf can set it. One with a worse metric than another default route is a warning: it
     takes effect as soon as management is down. The routing tables of the NICs themselves are not judged.
     """
     del context
@@ -199,7 +199,7 @@ def default(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _through(way: DefaultRoute, ways: tuple[DefaultRoute, ...]) -> Finding:
-    """Return what a default route through a rail means: whether it is the one that holds."""
+    """What a default route through a rail means: whether it is the one that holds."""
     to = f"IPv{way.family} default route" + (f" to {way.gateway}" if way.gateway else "")
     if way.metric > min(one.metric for one in ways if one.family == way.family):
         return warn(way.interface, f"has an {to}, which waits behind another", DEFAULT_REMEDY)

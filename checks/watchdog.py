@@ -12,8 +12,8 @@ from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_ch
 def enabled(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The watchdog guards the lossless priority of every port.
 
-    Without it, one NIC that pauses for ever stops all senders through the same switches. `netkit deploy` turns
-    it on.
+    Without it, a single NIC that never stops pausing blocks all senders through the same switches. `netkit deploy`
+    turns it on.
     """
     found = device.facts.watchdogs
     if isinstance(found, Absent):
@@ -60,7 +60,8 @@ def storms(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def trips(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The watchdog has not tripped since the last reading.
 
-    Each trip means that packets of the lossless class were dropped. See who was at the other end: `netkit check pfc`.
+    Each trip means that packets of the lossless class were dropped. `netkit check pfc` shows the device at the other
+    end.
     """
     if not isinstance(device.device, Switch):
         return

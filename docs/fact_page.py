@@ -54,7 +54,7 @@ Read a counter as `device.delta(NAME, PLACE)`. A place is a port or NIC, or `por
 
 
 def page() -> str:
-    """Return docs/fact-catalogue.md."""
+    """docs/fact-catalogue.md."""
     kinds = "".join(
         f"| `{name}` | {kind.removesuffix(' | Absent')} | {text} |\n" for name, kind, text in _fields(Facts)
     )

@@ -53,7 +53,7 @@ with a false finding.
 
 
 def page() -> str:
-    """Return docs/faults.md."""
+    """docs/faults.md."""
     rows: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     return HEAD + _pairs() + "".join(line for kind in CATALOG.values() for line in _fault(kind, rows))
 

@@ -92,7 +92,7 @@ def default(field: FieldInfo) -> str:
 
 
 def intent_page() -> str:
-    """Return docs/intent.md."""
+    """docs/intent.md."""
     return HEAD + "".join(sections(Intent, "fabric.yaml", set()))
 
 
@@ -104,7 +104,7 @@ file.
 
 
 def catalogue_page() -> str:
-    """Return docs/check-catalogue.md."""
+    """docs/check-catalogue.md."""
     found = catalog.load().values()
     files = dict.fromkeys(check.name.partition(".")[0] for check in found)
     return CATALOGUE + "".join(

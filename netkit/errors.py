@@ -9,7 +9,7 @@ Path = tuple[str | int, ...]
 
 
 class RowIndex(int):
-    """The index of a row of a table, within a path. What comes before it is not printed: file and line say it."""
+    """The index of a row of a table in a path. The parts before it are not printed, since file and line show them."""
 
 
 @dataclass(frozen=True, slots=True)

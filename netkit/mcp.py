@@ -95,7 +95,7 @@ class FabricTools:
         return replace(Project.open(self.folder, lab=self.lab), site=self.site)
 
     def summary(self) -> Data:
-        """Return size, oversubscription, spare ports and bill of materials of the fabric."""
+        """Size, oversubscription, spare ports and bill of materials of the fabric."""
         project = self._open()
         return asdict(capacity.summarize(project.fabric, project.catalog.media()))
 
@@ -145,7 +145,7 @@ class FabricTools:
         return document
 
     def findings(self) -> Data:
-        """Return the result of the newest stored run of checks: causes with remedies and symptoms."""
+        """The result of the newest stored run of checks: causes with remedies and symptoms."""
         source = source_of(self._open())
         with open_store(place_of(self.store or "."), is_new_allowed=False) as store:
             run = next(iter(store.runs(source, 1)), None)
@@ -208,7 +208,7 @@ BUSY = "too many calls at once; try again in a moment"
 
 @dataclass(slots=True)
 class Tools:
-    """The tools of a fabric, each call carried out by a process of its own."""
+    """The tools of a fabric, each call carried out by its own process."""
 
     words: Sequence[str]
     """The command that serves the fabric on its standard input and output."""

@@ -33,7 +33,7 @@ ID_LENGTH = 6
 
 
 ONE_OR_MORE = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
-HEAD = "# Findings that do not count, by whom, why and until when: netkit silence adds, lists and ends them.\n"
+HEAD = "# Findings that do not count, with author, reason and end: netkit silence adds, lists and ends them.\n"
 
 
 def _moment(value: object) -> datetime:
@@ -71,12 +71,12 @@ class Entry(AccessModel):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    by: Text = Field(description="who says so")
+    by: Text = Field(description="author")
     why: Text = Field(description="the reason")
-    ticket: Text | None = Field(None, description="where the work is tracked")
+    ticket: Text | None = Field(None, description="the ticket")
     lab: Word | None = Field(None, description="for this lab of the fabric; without it, for the fabric itself")
     id: Annotated[str, Field(pattern=r"^[\w.-]{1,64}$")] | None = Field(
-        None, description="its name; without it, six digits that follow from what it is about"
+        None, description="its ID; default: six digits derived from its content"
     )
 
     @model_validator(mode="after")
@@ -94,7 +94,7 @@ class SilenceEntry(Entry):
     where: Words = Field(description="DEVICE or DEVICE:PLACE, names or globs; `fabric` is the whole; a list of them")
     until: Moment = Field(description=f"when it ends, as {EXAMPLE}")
     begins: Moment | None = Field(None, alias="from", description="when it begins; without it, at once")
-    everything: bool = Field(False, description="that it covers every check on every device is meant")
+    everything: bool = Field(False, description="confirms that it covers every check on every device")
 
     def silence(self) -> Silence:
         return Silence(
@@ -114,13 +114,13 @@ class AcknowledgementEntry(Entry):
 
     check: Word = Field(description="the check")
     where: Word = Field(description="DEVICE or DEVICE:PLACE, `fabric` or `fabric:PLACE`")
-    verdict: Literal["warn", "fail"] = Field(description="how bad it may be")
+    verdict: Literal["warn", "fail"] = Field(description="the worst verdict that it covers")
     begins: Moment = Field(alias="from", description=f"when it was acknowledged, as {EXAMPLE}")
-    until: Moment | None = Field(None, description="when it ends, if it is not well before; without it, then only")
+    until: Moment | None = Field(None, description="the latest end; default: when the finding passes")
     fault: Texts | None = Field(
-        None, description="text of the finding; a list of them; without, the verdict alone counts"
+        None, description="text of the finding, or a list of them; default: only the verdict matters"
     )
-    cause: Text | None = Field(None, description="the finding it followed from, as CHECK[DEVICE] PLACE")
+    cause: Text | None = Field(None, description="its cause, as CHECK[DEVICE] PLACE")
 
     def silence(self) -> Silence:
         return Silence(
@@ -141,7 +141,7 @@ class SilenceFile(AccessModel):
 
     silences: tuple[SilenceEntry, ...] | None = Field(None, description="findings that are muted until a time")
     acknowledgements: tuple[AcknowledgementEntry, ...] | None = Field(
-        None, description="findings that somebody is working on, until they pass"
+        None, description="known findings, until they pass"
     )
 
     @property
@@ -151,13 +151,13 @@ class SilenceFile(AccessModel):
 
 
 def digest(kind: str, lab: str | None, checks: Iterable[str], places: Iterable[str]) -> str:
-    """Return the id of an entry that gives none: the same when its end or its reason is changed."""
+    """The id of an entry that gives none: the same when its end or its reason is changed."""
     content = "\n".join((kind, lab or "", *sorted(checks), "", *sorted(places)))
     return hashlib.sha256(content.encode()).hexdigest()[:ID_LENGTH]
 
 
 def of_lab(entries: Iterable[SilenceEntry | AcknowledgementEntry], lab: str) -> tuple[Silence, ...]:
-    """Return the silences of a lab of a fabric, or without a name of the fabric itself."""
+    """The silences of a lab of a fabric, or without a name of the fabric itself."""
     return tuple(one.silence() for one in entries if (one.lab or "") == lab)
 
 
@@ -187,7 +187,7 @@ class Silences:
     lines: Mapping[EntryPath, int]
 
     def of_lab(self, lab: str) -> tuple[Silence, ...]:
-        """Return the silences of a lab of the fabric, or without a name of the fabric itself."""
+        """The silences of a lab of the fabric, or without a name of the fabric itself."""
         return of_lab(self.found.entries, lab)
 
 
@@ -257,7 +257,7 @@ def _unknown_names(path: EntryPath, entry: AnyEntry, known: Known) -> Iterator[P
         if not (name in devices if is_one else any(fnmatchcase(one, name) for one in devices)):
             yield Problem(f"no device {complaint.shown(name)}", _meant(name, devices), (*path, "where", number))
     if isinstance(entry, SilenceEntry) and not entry.everything and _is_everything(entry, known):
-        remedy = "name checks or devices, or say `everything: true`"
+        remedy = "name checks or devices, or set `everything: true`"
         yield Problem("would silence every check on every device", remedy, path)
 
 
@@ -303,7 +303,7 @@ def _close(detail: ErrorDetails) -> str | None:
 
 
 def _located(problem: Problem, file: str, lines: Mapping[EntryPath, int]) -> Problem:
-    """Return a problem with its line; a value that is written without a list has no number."""
+    """A problem with its line; a value that is written without a list has no number."""
     path = problem.path
     if path not in lines and len(path) > 3 and isinstance(path[-1], int):
         path = path[:-1]
@@ -405,7 +405,7 @@ def _edited(file: Path, edit: Callable[..., str], *given: object) -> str:
 
 
 def _places(silences: Silences) -> Mapping[str, tuple[str, int]]:
-    """Return where each entry is: its list, and its number there."""
+    """Where each entry is: its list, and its number there."""
     lists: Mapping[str, tuple[AnyEntry, ...]] = {
         "silences": silences.found.silences or (),
         "acknowledgements": silences.found.acknowledgements or (),
@@ -417,7 +417,7 @@ def _write(file: Path, text: str, wanted: list[AnyEntry]) -> None:
     """Write a file atomically, after checking that it holds exactly the wanted entries."""
     found = _read(text, file).found.entries
     if sorted(map(repr, found)) != sorted(map(repr, wanted)):
-        raise SilenceError(Problem("cannot be edited without a change of what else is in it", BY_HAND, file=str(file)))
+        raise SilenceError(Problem("cannot be edited without changing other parts of it", BY_HAND, file=str(file)))
     target = file.resolve()
     draft = target.with_name(f".{FILE}.{os.getpid()}")
     try:

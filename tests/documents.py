@@ -75,7 +75,7 @@ def run(page: Path, folder: Path, timeout_s: float = 300, **variables: str) -> N
     said = re.split(rf"^{re.escape(MARK)}(\d+)\n", done.stdout, flags=re.MULTILINE)
     assert len(said) == 2 * len(commands) + 1, done.stdout
     differences = list(_differences(commands, said[0:-1:2], said[1::2]))
-    assert not differences, f"{page.name} says otherwise:\n" + "\n".join(differences)
+    assert not differences, f"{page.name} differs:\n" + "\n".join(differences)
 
 
 def _script(step: Command | File) -> str:

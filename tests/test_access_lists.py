@@ -50,7 +50,7 @@ def test_a_gateway_that_is_not_in_the_list_is_warned_of() -> None:
     assert [(note.severity, note.message) for note in found] == [
         (
             "warning",
-            "192.0.2.1, the gateway of leaf01, is not in it: who comes through NAT or a jump host there is cut off",
+            "192.0.2.1, the gateway of leaf01, is not in it: access through NAT or a jump host there is cut off",
         )
     ]
     fabric = intents.fabric(intents.values({"management": {"allow": HERE}}))

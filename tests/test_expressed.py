@@ -589,7 +589,7 @@ NOWHERE = {
 REFUSED = {
     ("*", "routing.leaf_export"): "the routing admits a valley path",
     ("*", "networks.switches.platform"): "no templates of SONiC .* for VLANs, LAG and MLAG",
-    ("*", "overrides.leaves"): "would land on two leaves",
+    ("*", "overrides.leaves"): "would be on two leaves",
     ("sonic-*", "adaptive_routing"): "cannot switch adaptive routing on",
     ("sonic-*", "overrides.adaptive_routing"): "cannot switch adaptive routing on",
     ("sonic-[!u]*", "switches.*.routing_mode"): "in unified mode cannot apply a route policy",
@@ -712,7 +712,7 @@ def test_a_changed_field_changes_the_output_or_the_manifest_says_why_not(name: s
         assert not is_changed
     elif fits(field, MODES) and not name.startswith("sonic-"):
         assert not is_changed
-        assert any("has one way to configure routing" in str(note) for note in after.fabric.notes)
+        assert any("has only one routing mode" in str(note) for note in after.fabric.notes)
     else:
         asked = "lossless.headroom" if any(fits(field, key) for key in OF_HEADROOM) else field
         asked = asked.replace("overrides.adaptive_routing", "adaptive_routing")
@@ -765,7 +765,7 @@ def test_a_default_is_no_reason_for_a_warning() -> None:
 )
 def test_a_release_nobody_read_about_is_warned_of(name: str, version: str, is_known: bool) -> None:
     designed = TARGETS[name].fabric(both(version=version))
-    found = [note.message for note in designed.notes if "is newer than all that was checked" in note.message]
+    found = [note.message for note in designed.notes if "is newer than all verified releases" in note.message]
     assert (found == []) == is_known
 
 
@@ -792,14 +792,14 @@ def test_every_threshold_is_read_by_something() -> None:
         (
             lossless(ecn={400: {"min_bytes": 1, "max_bytes": 1_000_000}}),
             "lossless.ecn.400.min_bytes",
-            "marking starts below one RoCE packet of 4096 bytes: in an empty queue",
+            "ECN marking starts below one RoCE packet of 4096 bytes: in an empty queue",
         ),
         (
             lossless(ecn={400: {"min_bytes": 100_000, "max_bytes": 1_000_000_000}}),
             "lossless.ecn.400.max_bytes",
             "marking is never certain: SN5600 has 142,406,553 bytes for the lossless class",
         ),
-        ({"routing": {"max_paths": 1}}, "routing.max_paths", "2 paths lead up from a switch, 1 of them carry traffic"),
+        ({"routing": {"max_paths": 1}}, "routing.max_paths", "a switch has 2 upward paths, of which 1 carry traffic"),
         (
             {"thresholds": {"ber_warn": 1e-3}},
             "thresholds.ber_warn",

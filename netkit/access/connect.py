@@ -84,7 +84,7 @@ def _connect_handler(*arguments: Any, **named: Any) -> Any:
 
 
 def connect(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) -> Driver:
-    """Return the driver of a device; nothing is sent before its `open`.
+    """The driver of a device; nothing is sent before its `open`.
 
     `playbooks` are the user's own folders, which take precedence over netkit's when a host is changed.
     """
@@ -93,13 +93,13 @@ def connect(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()
 
 
 def viewer(endpoint: Endpoint, secrets: Secrets) -> Viewer:
-    """Return the viewer of a device; nothing is sent before its `open`."""
+    """The viewer of a device; nothing is sent before its `open`."""
     made: Viewer = _made(endpoint, secrets)
     return made
 
 
 def source(endpoint: Endpoint) -> str:
-    """Return the address that connections to a device come from, as far as it is known here; else empty."""
+    """The local address of connections to a device, if known; else empty."""
     prepare()
     found: str = importlib.import_module("netkit.platforms.ssh").source_address(endpoint.host, endpoint.ssh_config)
     return found
@@ -117,7 +117,7 @@ def _made(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) 
 
 
 def arguments(endpoint: Endpoint, secrets: Secrets) -> dict[str, Any]:
-    """Return the optional arguments of the NAPALM driver."""
+    """The optional arguments of the NAPALM driver."""
     files = {"key_file": endpoint.key_file, "known_hosts": endpoint.known_hosts, "ssh_config_file": endpoint.ssh_config}
     return {
         "device": endpoint.device,

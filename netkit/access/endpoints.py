@@ -21,7 +21,7 @@ SNMP_PORT = 161
 
 
 def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping[str, Endpoint]:
-    """Return the endpoints of a fabric; files in the settings are relative to `folder`."""
+    """The endpoints of a fabric; files in the settings are relative to `folder`."""
     devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     rows = ((one.name, one.platform, _address(one, settings), _intended_user(fabric, one)) for one in devices)
     return listed_endpoints(rows, settings, folder)
@@ -30,7 +30,7 @@ def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping
 def listed_endpoints(
     devices: Iterable[tuple[str, str, str, str]], settings: AccessSettings, folder: Path
 ) -> Mapping[str, Endpoint]:
-    """Return the endpoints of devices: (name, platform, address, user unless the settings name one)."""
+    """The endpoints of devices: (name, platform, address, user unless the settings name one)."""
     known_hosts = _path(folder, settings.known_hosts or KNOWN_HOSTS)
     ssh_config = _path(folder, settings.ssh_config) if settings.ssh_config else None
     certificates = known_certificates(known_hosts)
@@ -64,7 +64,7 @@ def listed_endpoints(
 def lab_endpoints(
     record: Mapping[str, Any], folder: Path, settings: AccessSettings | None = None
 ) -> Mapping[str, Endpoint]:
-    """Return the endpoints of a lab from its own record.
+    """The endpoints of a lab from its own record.
 
     Of the settings only transports and timeouts apply: a lab has its own keys, accounts and passwords.
     """
@@ -108,7 +108,7 @@ def _gnmi(
 
 
 def endpoint_of(found: Mapping[str, Endpoint], device: str, where: str = "") -> Endpoint:
-    """Return the endpoint of a device; AccessError if it has none, or the lab `where` lacks it."""
+    """The endpoint of a device; AccessError if it has none, or the lab `where` lacks it."""
     if device not in found:
         what = f"the lab {where} has no such device" if where else "no address is known"
         raise AccessError(Problem(f"{device}: {what}", "netkit lab down, or give it a management address"))
@@ -122,7 +122,7 @@ class _Passwords:
         self._known: dict[tuple[SecretSource, str], str] = {}
 
     def of(self, account: PlatformAccess, user: str) -> str:
-        """Return the password of an account; empty if it has none."""
+        """The password of an account; empty if it has none."""
         source = account.password
         if source is None:
             return os.environ.get(PASSWORD, "")
@@ -144,7 +144,7 @@ def _address(device: Switch | Host, settings: AccessSettings) -> str:
 
 
 def _intended_user(fabric: Fabric, device: Switch | Host) -> str:
-    """Return the login that the intent gives every switch."""
+    """The login that the intent gives every switch."""
     logins = fabric.services.login if isinstance(device, Switch) else ()
     return next((login.user for login in logins if login.password_hash_secret), "")
 

@@ -20,7 +20,7 @@ from netkit.private import PASSWORD
 
 
 def inventory(fabric: Fabric, found: Mapping[str, Endpoint], secrets: Callable[[str], str]) -> Inventory:
-    """Return the devices that have an endpoint; others cannot be reached, and are left out."""
+    """The devices that have an endpoint; others cannot be reached, and are left out."""
     groups: dict[str, Group] = {}
     hosts = NornirHosts()
     devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
@@ -71,7 +71,7 @@ PLACE = ("rack", "rack_unit", "serial")
 
 
 def ansible_inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict[str, object]:
-    """Return the devices that have an endpoint, with their groups, connection variables, and the rails of hosts."""
+    """The devices that have an endpoint, with their groups, connection variables, and the rails of hosts."""
     plan = RoutePlan(fabric)
     variables: dict[str, dict[str, object]] = {}
     groups: dict[str, dict[str, object]] = {}
@@ -90,7 +90,7 @@ def ansible_inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict
 
 
 def connection(endpoint: Endpoint) -> dict[str, object]:
-    """Return the connection variables of a device. The password is looked up in the environment, never written."""
+    """The connection variables of a device. The password is looked up in the environment, never written."""
     if endpoint.transport == "ssh":
         found = install.variables(endpoint)
     else:

@@ -25,7 +25,7 @@ def file_beside(known_hosts: Path) -> Path:
 
 
 def known_certificates(known_hosts: Path) -> Mapping[Place, str]:
-    """Return the trusted fingerprints by host and port."""
+    """The trusted fingerprints by host and port."""
     return dict(_entries(file_beside(known_hosts)))
 
 
@@ -48,7 +48,7 @@ def written(certificates: Mapping[Place, str]) -> str:
 
 
 def shown_by(host: str, port: int, timeout_s: float) -> str:
-    """Return the fingerprint of a server's certificate; OSError if it has none."""
+    """The fingerprint of a server's certificate; OSError if it has none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # the user decides whether to trust it
@@ -96,7 +96,7 @@ def _key(endpoint: Endpoint) -> FoundKey:
     key: Any = shown_key(target)
     place = known_as(host, port)
     if endpoint.known_hosts is None:
-        raise AccessError(Problem(f"{endpoint.device}: no file is set to keep its key in", "set known_hosts"))
+        raise AccessError(Problem(f"{endpoint.device}: no file is configured for its key", "set known_hosts"))
     known = list(known_keys(endpoint.known_hosts, place))
     status: Status = "known" if key in known else "changed" if known else "new"
     line = f"{place} {key.get_name()} {key.get_base64()}"
@@ -132,7 +132,7 @@ def remember(found: Iterable[FoundKey], known_hosts: Path, *, replace_changed: b
 
 
 def _with_keys(text: str, keys: Iterable[FoundKey]) -> str:
-    """Return a known_hosts with the entries of some hosts replaced."""
+    """A known_hosts with the entries of some hosts replaced."""
     lines = {known_as(one.host, one.port): one.line for one in keys}
     kept = [without for line in text.splitlines() if (without := _without(line, frozenset(lines)))]
     return "".join(f"{line}\n" for line in [*kept, *lines.values()])

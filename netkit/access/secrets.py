@@ -23,14 +23,14 @@ class SecretStore:
         self._lock = threading.Lock()
 
     def __call__(self, name: str) -> str:
-        """Return a secret; AccessError if it is not available."""
+        """A secret; AccessError if it is not available."""
         with self._lock:
             if name not in self._values:
                 self._values[name] = self._fetched(name)
             return self._values[name]
 
     def known(self, name: str) -> str:
-        """Return a secret; empty if it is not available."""
+        """A secret; empty if it is not available."""
         try:
             return self(name)
         except AccessError:
@@ -69,7 +69,7 @@ def read(source: SecretSource, what: str, name: str) -> str:
 
 
 def _from_command(command: str, name: str, what: str) -> str:
-    """Return the output of a command. Errors do not show it, since it may hold the secret."""
+    """The output of a command. Errors do not show it, since it may hold the secret."""
     try:
         words = [word.replace("{name}", name) for word in shlex.split(command)]
         done = subprocess.run(  # noqa: S603
@@ -91,7 +91,9 @@ def _from_keyring(service: str, name: str, what: str) -> str:
     try:
         return str(keyring.get_password(service, name) or "")
     except Exception as error:
-        raise _missing(f"{what} is not available: the keyring refuses ({type(error).__name__})", "unlock it") from None
+        raise _missing(
+            f"{what} is not available: the keyring denies access ({type(error).__name__})", "unlock it"
+        ) from None
 
 
 def _single_line(what: str, value: str) -> str:

@@ -78,7 +78,7 @@ class SecretSource(AccessModel):
     @model_validator(mode="after")
     def _one(self) -> "SecretSource":
         if sum(bool(value) for value in (self.env, self.command, self.keyring)) != 1:
-            raise ValueError("names no single source; use one of env, command and keyring")
+            raise ValueError("must name exactly one source: env, command or keyring")
         return self
 
 
@@ -109,10 +109,10 @@ class SnmpAccess(AccessModel):
 class GnmiAccess(AccessModel):
     """The login at gNMI servers; by default the platform's account."""
 
-    port: int | None = Field(None, ge=1, le=65535, description="port of the servers; default the platform's")
+    port: int | None = Field(None, ge=1, le=65535, description="port of the servers; default: the platform's")
     shield: Shield = Field("pinned", description="pinned certificate, authorities, or none: unencrypted")
-    user: str | None = Field(None, min_length=1, description="the account; default the platform's")
-    password: SecretSource | None = Field(None, description="source of its password; default the platform's")
+    user: str | None = Field(None, min_length=1, description="the account; default: the platform's")
+    password: SecretSource | None = Field(None, description="source of its password; default: the platform's")
     paths: tuple[str, ...] = Field((), description="paths to stream in place of the platform's")
 
     @field_validator("paths")
@@ -154,7 +154,7 @@ class PlatformAccess(Account):
 
     transport: Transport | None = Field(None, description="the management protocol")
     port: int | None = Field(None, ge=1, le=65535, description="its port")
-    napalm: str | None = Field(None, min_length=1, description="the NAPALM driver for facts: napalm; default netkit's")
+    napalm: str | None = Field(None, min_length=1, description="the NAPALM driver for facts: napalm; default: netkit's")
 
 
 class AccessSettings(Account):
@@ -178,7 +178,7 @@ class AccessSettings(Account):
         return platforms
 
     def platform(self, name: str) -> PlatformAccess:
-        """Return the account of a platform, with missing values taken from the whole file."""
+        """The account of a platform, with missing values taken from the whole file."""
         own = next((value for key, value in self.platforms.items() if key == name), PlatformAccess())
         common = {key: getattr(self, key) for key in Account.model_fields}
         given = {key: value for key, value in own if value is not None}
@@ -222,7 +222,7 @@ def _problems(error: ValidationError, found: document.Document) -> Iterator[Prob
 
 
 def _unknown(detail: ErrorDetails) -> Problem | None:
-    """Return the problem of an unknown key, with the known ones."""
+    """The problem of an unknown key, with the known ones."""
     if detail["type"] != "extra_forbidden":
         return None
     path = detail["loc"]
@@ -234,7 +234,7 @@ def _unknown(detail: ErrorDetails) -> Problem | None:
 
 
 def _plain_secret(detail: ErrorDetails) -> Problem | None:
-    """Return the problem of a secret written into the file, without repeating it."""
+    """The problem of a secret written into the file, without repeating it."""
     if detail["loc"][-1:] not in SOURCES or detail["type"] == "value_error":
         return None
     remedy = "name its source: {env: NAME}, {command: WORDS} or {keyring: SERVICE}"

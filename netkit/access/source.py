@@ -39,7 +39,7 @@ NATIVE = Origin()
 def origin(
     fabric: Fabric, settings: AccessSettings, platform: str, chosen: FactSource | None, *, is_lab: bool = False
 ) -> Origin:
-    """Return the source of a platform's facts: as chosen on the command line, else as access.yaml says."""
+    """The source of a platform's facts: from the command line, else from access.yaml."""
     account = settings.platform(platform)
     source = chosen or account.facts or "native"
     if source == "native" or platform == HOSTS:
@@ -49,7 +49,7 @@ def origin(
 
 
 def viewer(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
-    """Return the viewer of a device; nothing is sent before its `open`."""
+    """The viewer of a device; nothing is sent before its `open`."""
     if origin.source == "snmp":
         return _snmp(endpoint, secrets, origin)
     if origin.source == "gnmi":
@@ -87,7 +87,7 @@ def _gnmi(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
 
 
 def credentials(device: str, secrets: SecretStore, origin: Origin) -> tuple[Credential, ...]:
-    """Return the credentials for a device's SNMP agent. AccessError if there are none."""
+    """The credentials for a device's SNMP agent. AccessError if there are none."""
     if origin.snmp is not None and (origin.snmp.community or origin.snmp.user):
         return (_configured(origin.snmp, secrets),)
     if not origin.intended:
@@ -123,7 +123,7 @@ def _napalm(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
 
 
 def _own_driver(endpoint: Endpoint, secrets: SecretStore, name: str) -> object:
-    """Return a driver that the user has installed."""
+    """A driver that the user has installed."""
     napalm = importlib.import_module("napalm")
     try:
         kind = napalm.get_network_driver(name)

@@ -32,7 +32,7 @@ def fabric_yaml(proposal: FoundIntent, leave: Iterable[Mapping[str, str]]) -> st
         parts += ["\n"] if key in SPACED else []
         parts += [f"# guessed: {text}\n" for text in notes.get(key, ())]
         if key == "leave":
-            parts.append("# runs, and the intent does not say it; without its line, the next deploy changes it\n")
+            parts.append("# runs, but not in the intent; if you delete a line, the next deploy changes that part\n")
         parts.append(_section(key, short[key]))
     return "".join(parts)
 
@@ -66,7 +66,7 @@ def without_defaults(values: Mapping[str, object], kind: type[BaseModel]) -> Val
 
 
 def _model(annotation: Any) -> type[BaseModel] | None:
-    """Return the model of a field that is one, or may be one."""
+    """The model of a field that is one, or may be one."""
     options = get_args(annotation) if get_origin(annotation) in {Union, types.UnionType} else (annotation,)
     return next((one for one in options if isinstance(one, type) and issubclass(one, BaseModel)), None)
 

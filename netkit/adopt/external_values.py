@@ -18,7 +18,7 @@ NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
 def externals(survey: Survey, placement: Placement) -> list[Values]:
-    """Return the peers of all spines and core switches, each with its port."""
+    """The peers of all spines and core switches, each with its port."""
     found: list[Values] = []
     for role in ("spine", "core"):
         for name in placement.of_role(role):
@@ -31,7 +31,7 @@ def externals(survey: Survey, placement: Placement) -> list[Values]:
 
 
 def static_routes(survey: Survey, fabric: Fabric) -> list[Values]:
-    """Return the static routes of the default VRF, each with the switches that have it."""
+    """The static routes of the default VRF, each with the switches that have it."""
     found: dict[tuple[IPv4Network, str], list[str]] = {}
     every = [switch for switch in survey.switches.values() if fabric.device(switch.name)]
     for switch in every:
@@ -70,7 +70,7 @@ def _of_switch(switch: SurveyedSwitch) -> Iterator[Values]:
 
 
 def _prefixes(switch: SurveyedSwitch, route_map: str) -> list[IPv4Network]:
-    """Return the prefixes that a route map lets through; none if it does more than that."""
+    """The prefixes that a route map lets through; none if it does more than that."""
     clauses = switch.router.route_maps.get(route_map, ())
     lists: Iterable[str] = [name for clause in clauses if clause.is_permit for name in clause.prefix_lists]
     rows = [row for name in lists for row in switch.router.prefix_lists.get(name, ())]

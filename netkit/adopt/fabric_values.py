@@ -1,4 +1,4 @@
-"""What the surveyed configurations say about the whole fabric → values of an intent."""
+"""Surveyed configurations → values of an intent for the whole fabric."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
@@ -57,7 +57,7 @@ class Addressing:
 
 
 def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Addressing:
-    """Read the pools from prefix lists and routes of hosts; what they do not say follows from the addresses."""
+    """Read the pools from prefix lists and routes of hosts; what they lack follows from the addresses."""
     leaves = [survey.switches[name] for name in placement.of_role("leaf") if name in survey.switches]
     attachment = "vlan" if sum(bool(leaf.members) for leaf in leaves) * 2 > len(leaves) else "p2p"
     links_of = {leaf.name: _host_networks(leaf) for leaf in leaves}
@@ -185,7 +185,7 @@ def _host_pool(
     for pool in (refused, *(pool for pool, _ in lists)):
         if pool and all(net.subnet_of(pool) for net in nets):
             return pool
-    guesses.add("pools", "hosts: the smallest network around all addresses of hosts")
+    guesses.add("pools", "hosts: the smallest network that contains all addresses of hosts")
     return smallest(nets) if nets else IPv4Network("10.128.0.0/10")
 
 
@@ -200,7 +200,7 @@ def _loopback_pool(survey: Survey, entries: Iterable[PrefixListEntry], guesses: 
     }
     if pools:
         return min(pools, key=lambda pool: (pool.prefixlen, pool))
-    guesses.add("pools", "loopbacks: the smallest network around all loopbacks")
+    guesses.add("pools", "loopbacks: the smallest network that contains all loopbacks")
     return smallest(loopbacks) if loopbacks else IPv4Network("10.255.0.0/16")
 
 

@@ -80,7 +80,7 @@ class HardwareSearch:
         return values
 
     def platform(self, role: str) -> str:
-        """Return the NOS of a tier; where no switch of it was read, one whose ports have the names others give them."""
+        """The NOS of a tier; where no switch of it was read, one whose ports have the names others give them."""
         if switches := self._switches(role):
             return switches[0].platform
         names = {port for end in self.sides for name, port in [end] if name in self.placement.of_role(role)}
@@ -93,7 +93,7 @@ class HardwareSearch:
 
     @staticmethod
     def _stated_version(switches: Iterable[SurveyedSwitch]) -> str:
-        """Return the release that most switches name; empty if none does, or netkit does not support it."""
+        """The release that most switches name; empty if none does, or netkit does not support it."""
         named = (
             switch.existing.version
             for switch in switches
@@ -103,7 +103,7 @@ class HardwareSearch:
         return most(named) or ""
 
     def model(self, role: str) -> SwitchModel:
-        """Return the model that most switches of a tier are; the usual one of the NOS where none says so."""
+        """The model that most switches of a tier are; by default the usual one of the NOS."""
         switches = self._switches(role)
         votes = Counter(model for switch in switches for model in switch.existing.models)
         if votes:
@@ -128,7 +128,7 @@ class HardwareSearch:
         raise AdoptError(Problem(message, f"ports have names such as {example} there; rename them, or add their model"))
 
     def own_model(self, name: str) -> str:
-        """Return the model of one switch, if its configuration fits only others than that of its tier."""
+        """The model of one switch, if its configuration fits only others than that of its tier."""
         switch, usual = self.survey.switches.get(name), self.tier_models[self.placement.places[name].role]
         if switch is None or not switch.existing.models or usual in switch.existing.models:
             return usual
@@ -155,7 +155,7 @@ class HardwareSearch:
         return {port for port in switch.ports if (switch.name, port) in self.sides}
 
     def split(self, role: str, side: str) -> Split:
-        """Return how most cages of a side are split; where a configuration does not say so, by the names of ports."""
+        """How most cages of a side are split; by default from the names of ports."""
         model = self.model(role)
         switches = self._switches(role)
         ports = [
@@ -196,12 +196,12 @@ class HardwareSearch:
 
     @staticmethod
     def _other_end(role: str, side: str) -> tuple[str, str] | None:
-        """Return the tier and the side at the other end of links between switches."""
+        """The tier and the side at the other end of links between switches."""
         place = TIERS.index(role) + (1 if side == "up" else -1)
         return (TIERS[place], "down" if side == "up" else "up") if 0 <= place < len(TIERS) else None
 
     def ports(self, role: str, side: str) -> list[str]:
-        """Return the ports that a switch of a tier has on a side, in order."""
+        """The ports that a switch of a tier has on a side, in order."""
         return sorted(self._ports(self.model(role), self.platform(role), self.split(role, side)), key=natural)
 
     @cached_property
@@ -211,7 +211,7 @@ class HardwareSearch:
         return {(role, side): self.split(role, side).speed_gbps for role, side in sorted(roles) if role in TIERS}
 
     def speed_of(self, switch: str, port: ExistingPort) -> int | None:
-        """Return the speed of a port in Gb/s: its own, else that of others of its side; None if it is not in use."""
+        """The speed of a port in Gb/s: its own, else that of others of its side; None if it is not in use."""
         place, side = self.placement.places.get(switch), self.sides.get((switch, port.name))
         return port.speed_gbps or (self.side_speeds.get((place.role, side)) if place and side else None)
 
@@ -231,7 +231,7 @@ class HardwareSearch:
         return self.names[key]
 
     def _parallel(self, role: str) -> int:
-        """Return the most links from a switch of a tier to one above."""
+        """The most links from a switch of a tier to one above."""
         roles = {name: place.role for name, place in self.placement.places.items()}
         lower = {
             link: next((end[0] for end in (link.near, link.far) if self.sides.get(end) == "up"), "")
@@ -274,7 +274,7 @@ class HardwareSearch:
         return host.existing.models[0]
 
     def hosts(self) -> Values:
-        """Return the model and settings that most hosts have."""
+        """The model and settings that most hosts have."""
         every = list(self.survey.hosts.values())
         values: Values = {"model": self.host_model.name}
         known = [nic.pci for nic in self.host_model.rails]
@@ -304,7 +304,7 @@ class HardwareSearch:
         return values
 
     def _pci(self, known: list[str]) -> list[str]:
-        """Return the PCI addresses in the order of rails, where those of the model are missing or others."""
+        """The PCI addresses in the order of rails, where those of the model are missing or others."""
         rails = {link.near: self.placement.places[link.far[0]].rail for link in self.links.hosts}
         found = {
             rail: most(
@@ -325,7 +325,7 @@ class HardwareSearch:
         return [f"0000:{rail + 1:02x}:00.0" for rail in range(self.placement.rails)]
 
     def cables(self) -> Values:
-        """Return media that fit the ports, and the longest cable that most ports are set for."""
+        """Media that fit the ports, and the longest cable that most ports are set for."""
         kinds = {"host": ("leaf", "down")}
         if self.placement.of_role("spine"):
             kinds["spine"] = ("leaf", "up")
@@ -345,7 +345,7 @@ class HardwareSearch:
         return values
 
     def usual_length(self, kind: str) -> float | None:
-        """Return the length of most cables of a kind."""
+        """The length of most cables of a kind."""
         if kind == "host":
             return most(self.length((link.far,)) for link in self.links.hosts)
         upper = "spine" if kind == "spine" else "core"
@@ -357,7 +357,7 @@ class HardwareSearch:
         )
 
     def length(self, ends: Iterable[tuple[str, str]]) -> float | None:
-        """Return the length that a cable is set for: the shortest of its ends, as some NOSes have one for all ports."""
+        """The length that a cable is set for: the shortest of its ends, as some NOSes have one for all ports."""
         found = [one for one in map(self._lengths_at, ends) if one]
         if not found:
             return None
@@ -365,7 +365,7 @@ class HardwareSearch:
         return longest if any(low == high for low, high in found) else _roundest(first, longest)
 
     def _lengths_at(self, end: tuple[str, str]) -> tuple[float, float] | None:
-        """Return the shortest and longest cable that a port is set for; where it only has headroom, those with it."""
+        """The shortest and longest cable that a port is set for; where it only has headroom, those with it."""
         switch = self.survey.switches.get(end[0])
         port = switch.ports.get(end[1]) if switch else None
         if port and port.cable_m is not None:
@@ -397,7 +397,7 @@ class HardwareSearch:
 
 
 def _lengths_with(model: SwitchModel, split: Split, mtu_bytes: int, xoff_bytes: int) -> tuple[float, float] | None:
-    """Return the shortest and the longest cable with a headroom; None if there is none."""
+    """The shortest and the longest cable with a headroom; None if there is none."""
 
     def xoff(step: int) -> int:
         found = lossless.choose(model, split, Cable("", "", step / STEPS_PER_M), mtu_bytes, None)
@@ -410,7 +410,7 @@ def _lengths_with(model: SwitchModel, split: Split, mtu_bytes: int, xoff_bytes: 
 
 
 def _roundest(first: float, last: float) -> float:
-    """Return the length in a range with the fewest digits, the shortest of several."""
+    """The length in a range with the fewest digits, the shortest of several."""
     for unit in ROUND_STEPS:
         steps = -(-round(first * STEPS_PER_M) // unit) * unit
         if steps <= round(last * STEPS_PER_M):

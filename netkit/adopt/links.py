@@ -42,7 +42,7 @@ class FoundLinks:
 
 
 def find_links(survey: Survey, neighbors: Mapping[End, End]) -> FoundLinks:
-    """Find the cables. `neighbors` are what LLDP or a list of cables says: end → other end."""
+    """Find the cables. `neighbors`, from LLDP or a list of cables: end → other end."""
     return _Search(survey, neighbors).found()
 
 
@@ -111,7 +111,7 @@ class _Search:
         yield from self._unread_hosts()
 
     def _leaf_networks(self) -> tuple[dict[IPv4Network, list[End]], dict[IPv4Network, list[End]]]:
-        """Return the ports at each network of routed ports, and at each of VLANs."""
+        """The ports at each network of routed ports, and at each of VLANs."""
         routed: dict[IPv4Network, list[End]] = {}
         shared: dict[IPv4Network, list[End]] = {}
         for switch in self.survey.switches.values():
@@ -123,7 +123,7 @@ class _Search:
         return routed, shared
 
     def _stated(self, near: End, candidates: Iterable[End]) -> tuple[End, Origin] | None:
-        """Return the leaf port that LLDP or a description says a NIC is on."""
+        """The leaf port of a NIC, by LLDP or a description."""
         ends = [end for end in candidates if end not in self.taken]
         if (far := self.neighbors.get(near)) in ends and far:
             return far, "lldp"
@@ -197,7 +197,7 @@ class _Search:
                 continue
             back = [end for end in naming.get((far[0], near[0]), ()) if end not in used]
             exact = [end for end in back if statements[end][0] == near]
-            # Parallel links that name no ports cannot be told apart: they are paired in order.
+            # Parallel links that name no ports are indistinguishable, so they are paired in order.
             if chosen := (exact or back)[:1]:
                 statements[near] = (chosen[0], origin)
                 used.add(chosen[0])
@@ -205,7 +205,7 @@ class _Search:
     # --- descriptions -----------------------------------------------------------------------------------------------
 
     def _names(self, end: End) -> End:
-        """Return the surveyed device that the description of a port names, and its port; empty where it does not."""
+        """The surveyed device that the description of a port names, and its port; empty where it does not."""
         switch = self.survey.switches[end[0]]
         text = switch.ports[end[1]].description if end[1] in switch.ports else ""
         if not text:

@@ -1,4 +1,4 @@
-"""What names say about places: numbers in them, and the pattern that all names of a role follow."""
+"""Places derived from names: the numbers in them, and the pattern that all names of a role follow."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ class NumberColumns:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "NumberColumns | None":
-        """Return None if the names differ in more than numbers, or have none."""
+        """None if the names differ in more than numbers, or have none."""
         texts, literals = {}, set[tuple[str, ...]]()
         for name in names:
             parts = NUMBERS.split(name)
@@ -45,13 +45,13 @@ class NumberColumns:
         return len(self.literals) - 1
 
     def find(self, fits: Callable[[Numbers], bool], without: Iterable[int] = ()) -> int | None:
-        """Return the first column whose numbers fit, other than some."""
+        """The first column whose numbers fit, other than some."""
         skipped = set(without)
         return next((one for one in range(self.count) if one not in skipped and fits(self.values(one))), None)
 
 
 def separates(groups: Sequence[Iterable[str]], least: int = 1) -> Callable[[Numbers], bool]:
-    """Return a test for a column: one number for each group, and another for each."""
+    """A test for a column: one number for each group, and another for each."""
 
     def fits(values: Numbers) -> bool:
         found = [{values[name] for name in group} for group in groups]
@@ -66,7 +66,7 @@ def separates(groups: Sequence[Iterable[str]], least: int = 1) -> Callable[[Numb
 
 
 def pattern(places: Mapping[str, Numbers], defaults: Sequence[str] = ()) -> str | None:
-    """Return a pattern, such as leaf-u{unit:02}-r{rail}, that makes each name from its numbers.
+    """A pattern, such as leaf-u{unit:02}-r{rail}, that makes each name from its numbers.
 
     `places` is name → field → number. One of the defaults is preferred; None if no pattern makes all the names.
     """
@@ -88,7 +88,7 @@ def pattern(places: Mapping[str, Numbers], defaults: Sequence[str] = ()) -> str 
 
 
 def _field(places: Mapping[str, Numbers], texts: Mapping[str, str]) -> str | None:
-    """Return the field whose number is written in one column, with its width."""
+    """The field whose number is written in one column, with its width."""
     fields = list(dict.fromkeys(key for numbers in places.values() for key in numbers))
     width = min(map(len, texts.values()))
     for key in fields:

@@ -23,7 +23,7 @@ Pair = tuple[Config, Config]
 
 
 def with_names(source: Adoption, proposal: FoundIntent, files: Mapping[str, Files], engine: Engine) -> FoundIntent:
-    """Return the proposal with the names that most switches of a tier have, where fewer lines differ with them."""
+    """The proposal with the names that most switches of a tier have, where fewer lines differ with them."""
     proposal = _with(source, proposal, {role: {} for role in _tiers(proposal)})
     for role in _tiers(proposal):
         switches = [switch for switch in proposal.fabric.tier(role) if switch.name in source.survey.switches]
@@ -42,7 +42,7 @@ def with_names(source: Adoption, proposal: FoundIntent, files: Mapping[str, File
 
 
 def _with(source: Adoption, proposal: FoundIntent, names: Mapping[Role, Names]) -> FoundIntent:
-    """Return the proposal with other names in some tiers."""
+    """The proposal with other names in some tiers."""
     tiers = _tiers(proposal)
     changed = {
         role: {**tier, "object_names": names.get(role, tier.get("object_names", {}))} for role, tier in tiers.items()
@@ -60,7 +60,7 @@ def _tiers(proposal: FoundIntent) -> dict[Role, dict[str, object]]:
 
 
 def _in_use(platform: str, pairs: list[Pair]) -> Names:
-    """Return netkit's names with those that most devices have in their places."""
+    """Names of netkit → those that most devices have in their places."""
     chosen: Names = {}
     running = [occurrences(platform, config, {}) for config, _ in pairs]
     for _ in range(ROUNDS):

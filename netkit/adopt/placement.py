@@ -157,10 +157,10 @@ class _Placing:
             columns.find(lambda values: all(values[leaf] == rail for leaf, rail in found.items())) if columns else None
         )
         for leaf in (leaf for leaf in leaves if leaf not in found):
-            # A leaf without hosts: its name says the rail where the names of the others do.
+            # A leaf without hosts: its rail is in its name, if the names of the others contain theirs.
             found[leaf] = columns.values(column)[leaf] if columns and column is not None else 0
         if max(found.values()) >= MOST_RAILS:
-            message = f"hosts have NICs on {max(found.values()) + 1} rails, a fabric has {MOST_RAILS} at most"
+            message = f"hosts have NICs on {max(found.values()) + 1} rails, a fabric has at most {MOST_RAILS}"
             raise AdoptError(Problem(message, "adopt the hosts of one interconnect at a time"))
         return found
 
@@ -288,7 +288,7 @@ class _Placing:
                     for name in members:
                         self.places[name] = Place("spine", plane=plane, slot=slots[name])
                 return count
-        message = f"the leaves form {len(dealt)} groups with spines of their own, but not by rail"
+        message = f"the leaves form {len(dealt)} groups with separate spines, but not by rail"
         remedy = "a plane of spines has every n-th rail: check the cables that descriptions or LLDP name"
         raise AdoptError(Problem(message, remedy))
 

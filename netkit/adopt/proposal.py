@@ -107,14 +107,14 @@ def _unknown_ends(links: FoundLinks) -> Iterable[Problem]:
     """Yield the likely cause of a design that is refused: cables that nothing names."""
     if links.dangling:
         (device, port), count = links.dangling[0], len(links.dangling)
-        message = f"nothing says what is at the other end of {count} ports, such as {device} {port}"
+        message = f"the other end of {count} ports is unknown, such as {device} {port}"
         yield Problem(message, "describe the ports, or list the cables with --cables")
 
 
 def _explained(error: NetkitError) -> Iterable[Problem]:
     if isinstance(error, AdoptError):
         return error.problems
-    remedy = "an intent cannot describe these devices as they are; adopt a part of them"
+    remedy = "an intent cannot describe these devices as they are; adopt only some of them"
     return [Problem(f"{'.'.join(map(str, one.path))}: {one.message}", remedy) for one in error.problems]
 
 

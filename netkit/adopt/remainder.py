@@ -21,7 +21,7 @@ Rule = dict[str, str]
 
 
 def rules(fabric: Fabric, differing: Mapping[str, Iterable[Path]]) -> list[Rule]:
-    """Return the entries of `leave` that keep these paths of devices as they run."""
+    """The entries of `leave` that keep these paths of devices as they run."""
     devices: dict[str, list[str]] = defaultdict(list)
     for name, paths in differing.items():
         for path in paths:
@@ -33,7 +33,7 @@ def rules(fabric: Fabric, differing: Mapping[str, Iterable[Path]]) -> list[Rule]
 
 
 def tops(comparison: ConfigComparison) -> list[Path]:
-    """Return the paths below which everything differs, not above the second part."""
+    """The paths below which everything differs, not above the second part."""
     differing = {change.path for change in comparison.changes}
     every = Counter[Path]()
     wrong = Counter[Path]()

@@ -1,4 +1,4 @@
-"""Files of devices → what each says about the design: which NOS it runs, its ports, addresses and routing."""
+"""Files of devices → the design of each: its NOS, ports, addresses and routing."""
 
 import re
 from collections import defaultdict
@@ -75,7 +75,7 @@ class SurveyedSwitch:
 
     @cached_property
     def host_ports(self) -> tuple[str, ...]:
-        """The ports with an address of their own, or in a VLAN with one, outside the external networks."""
+        """The ports with an address, or in a VLAN with one, outside the external networks."""
         external = [IPv4Address(neighbor.interface) for neighbor in self.external]
 
         def is_external(port: str) -> bool:

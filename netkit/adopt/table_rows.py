@@ -293,7 +293,7 @@ class Installed:
         return next((route.gateway for route in rail.routes if route.gateway), "")
 
     def _unread_nics(self) -> Iterator[Row]:
-        """Yield what the ports of leaves say about hosts that were not read."""
+        """Yield rows of hosts that were not read, from the ports of leaves."""
         for link in self.links.hosts:
             host, (leaf, port) = link.near[0], link.far
             switch = self.survey.switches.get(leaf)

@@ -77,7 +77,7 @@ def run(
         for one in plan.rounds:
             sys.stdout.write(f"{one.seconds:5} s at most  {one.title}\n")
         sys.stdout.write(f"{plan.seconds:5} s at most in all\n")
-        if dry or not is_agreed("Run them? Jobs that run meanwhile are slowed down.", yes=yes):
+        if dry or not is_agreed("Run them? They slow down running jobs.", yes=yes):
             return 0
         with counter("measuring", len(plan.rounds)) as count:
             absent = "".join(f"# absent: {reason}\n" for reason in plan.absent)

@@ -54,7 +54,7 @@ def trust(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> in
 
 
 def _scanned(devices: Connections, names: Sequence[str]) -> dict[str, FoundKey | str]:
-    """Return the key of each device, or why it has none."""
+    """The key of each device, or why it has none."""
     wanted = {name: name for name in names}
     known = devices.endpoints
     wanted |= {f"{name} gNMI": name for name in names if name in known and known[name].gnmi.is_wanted}

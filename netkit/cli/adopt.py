@@ -132,13 +132,13 @@ def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path)
         if link.origin == "guess"
     ]
     yield from _section("guessed; check these cables:", guessed)
-    dangling = [f"{device} {port}: nothing says what is at its other end" for device, port in proposal.links.dangling]
+    dangling = [f"{device} {port}: its other end is unknown" for device, port in proposal.links.dangling]
     yield from _section("not in the intent:", [*(f"{name}: {why}" for name, why in found.unread.items()), *dangling])
-    yield from _section("the source of truth says otherwise:", list(found.conflicts))
+    yield from _section("the source of truth differs:", list(found.conflicts))
     rules = [f"{rule['path']} on {rule.get('devices', 'all devices')}" for rule in found.leave]
     yield from _section("left as it runs, in `leave` of fabric.yaml:", rules)
     yield from _section(
-        "differs, and cannot be left:",
+        "differs, but `leave` cannot express it:",
         [f"{name}: {counted(count, 'change')}" for name, count in found.remaining.items()],
     )
     if not found.remaining:

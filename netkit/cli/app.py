@@ -33,7 +33,7 @@ app = typer.Typer(
 
 USAGE_ERROR = 3
 UNREAD = 128 + signal.SIGPIPE
-"""The code a shell reports for SIGPIPE: not a verdict, since nobody read the output."""
+"""The code a shell reports for SIGPIPE: not a verdict, since the output was not read."""
 LAST_STREAM = 2
 ALONE = ("--lab", "--resume", "--store")
 """Options that may be given without a value."""
@@ -106,7 +106,7 @@ def main() -> None:
 
 @cache
 def whole_command() -> Any:
-    """Return the command of all verbs; to build it takes most of the start."""
+    """The command of all verbs; to build it takes most of the start."""
     return typer.main.get_command(app)
 
 
@@ -163,7 +163,7 @@ def _ended(command: Any, arguments: list[str]) -> Any:
 
 
 def _unread() -> list[int]:
-    """Return the output streams that nobody reads any more, as after `netkit … | head`."""
+    """The output streams whose reader has closed, as after `netkit … | head`."""
     streams = select.poll()
     for stream in (sys.stdout, sys.stderr):
         streams.register(stream, 0)

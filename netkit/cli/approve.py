@@ -74,7 +74,7 @@ def run(
 
 
 def _key(folder: Path, key: Path | None) -> Path:
-    """Return the key to sign with: by default the one git signs with."""
+    """The key to sign with: by default the one git signs with."""
     if key is not None:
         return key
     known = configured(folder, "user.signingkey")

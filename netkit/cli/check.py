@@ -70,33 +70,33 @@ def run(request: CheckRequest) -> int:
         deadline = _deadline(request, storing)
         checking = replace(checking, deadline=deadline, cluster=request.cluster, has_pod_routes=request.has_pod_routes)
         with deadline:
-            scene = checking.context(checks, earlier, request.results, _measuring(request, checking))
-        judged = judged_of(scene, checks, deadline.judging(), silenced)
-        failure = _failure(lambda: _print(request, scene, judged))
-        extent = extent_of(scene, judged, has_all_checks=not request.names)
-        decide = notifying.decider(scene, judged, extent) if notifying is not None else None
+            context = checking.context(checks, earlier, request.results, _measuring(request, checking))
+        judged = judged_of(context, checks, deadline.judging(), silenced)
+        failure = _failure(lambda: _print(request, context, judged))
+        extent = extent_of(context, judged, has_all_checks=not request.names)
+        decide = notifying.decider(context, judged, extent) if notifying is not None else None
         before = earlier.open_now() if request.has_changes_only else OpenNow()
-        saved = earlier.save(scene, judged, checking.project.intent, decide, extent)
+        saved = earlier.save(context, judged, checking.project.intent, decide, extent)
         failure = failure or _failure(lambda: _print_changes(request, judged, before, earlier, saved.ends))
         is_steered = not request.steered or _steer(request, checking.project, judged)
         if notifying is not None:
             earlier.deliver(notifying)
         if request.report_file is not None:
-            _write_report(request.report_file, scene, judged, earlier)
+            _write_report(request.report_file, context, judged, earlier)
         if failure is not None:
             raise failure
     return judged.exit_code or int(not is_steered)
 
 
-def _write_report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> None:
+def _write_report(file: Path, context: CheckContext, judged: Judged, earlier: Past) -> None:
     from netkit.project.reporting import judged_report  # noqa: PLC0415 (most runs write no report)
     from netkit.report.page import MOST_DEVICES  # noqa: PLC0415
 
-    if len(scene.devices) > MOST_DEVICES:
-        what = f"{len(scene.devices):,} devices are too many for one; the most are {MOST_DEVICES:,}"
+    if len(context.devices) > MOST_DEVICES:
+        what = f"{len(context.devices):,} devices are too many for one; the most are {MOST_DEVICES:,}"
         say(sys.stderr, f"no report: {what}\n")
         return
-    write_whole(file, judged_report(file, scene, judged, earlier))
+    write_whole(file, judged_report(file, context, judged, earlier))
 
 
 def _steer(request: CheckRequest, project: Project, judged: Judged) -> bool:
@@ -124,7 +124,7 @@ def _deadline(request: CheckRequest, storing: Storing) -> Deadline:
 
 
 def _measuring(request: CheckRequest, checking: Checking) -> Callable[[], tuple[Trial, ...]]:
-    """Return what measures between hosts, within half of the time."""
+    """What measures between hosts, within half of the time."""
     if not request.has_rdma:
         return tuple
     from netkit.project.rdma import measured  # noqa: PLC0415 (most runs measure nothing)
@@ -209,12 +209,12 @@ def _checking(request: CheckRequest) -> Checking:
     return replace(checking, project=at_site, collector=FleetCollector(dispatch))
 
 
-def _print(request: CheckRequest, scene: CheckContext, judged: Judged) -> None:
+def _print(request: CheckRequest, context: CheckContext, judged: Judged) -> None:
     """Print the result before it is saved, so that a failing store does not hide it."""
     if not request.has_changes_only:
         sys.stdout.write(FORMATS[request.output](judged))
     if request.metrics_file is not None:
-        write_whole(request.metrics_file, metrics(scene, judged))
+        write_whole(request.metrics_file, metrics(context, judged))
 
 
 def _print_changes(

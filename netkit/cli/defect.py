@@ -49,7 +49,7 @@ def _message(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return the innermost line of netkit in the traceback."""
+    """The innermost line of netkit in the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
     return f" ({Path(ours[-1].filename).relative_to(PACKAGE.parent)}:{ours[-1].lineno})" if ours else ""

@@ -27,7 +27,7 @@ NEWEST = "."
 def run(request: DeployRequest) -> int:
     """Deploy one fabric, and those that follow it as long as no more fail than may."""
     if request.then and (request.file or request.resume or request.approved is not None or request.approval):
-        what = "a plan, --resume, --approved and --approval are of one fabric"
+        what = "a plan, --resume, --approved and --approval apply to one fabric"
         raise UsageError(Problem(what, "drop them, or --then"))
     return _run(request) if not request.then else _run_each(request)
 
@@ -39,7 +39,7 @@ def _run_each(request: DeployRequest) -> int:
         failed = sum(map(bool, codes))
         if failed > request.max_failed_fabrics or Interrupt.was_asked:
             why = "you have asked to stop" if Interrupt.was_asked else f"{failed} of {len(codes)} failed"
-            say(sys.stderr, f"{folder}: not begun, since {why}\n")
+            say(sys.stderr, f"{folder}: not started, because {why}\n")
             continue
         say(sys.stderr, f"{folder}:\n")
         try:

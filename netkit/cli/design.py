@@ -155,7 +155,7 @@ def _tables(project: Project, folder: Path, output: str) -> None:
 
 
 def use_hint(folder: Path, beside: Path) -> str:
-    """Return what to write into fabric.yaml so that tables in a folder are used."""
+    """What to write into fabric.yaml so that tables in a folder are used."""
     above = os.path.relpath(folder, beside)
     place = "" if above == "." else f"{above}/"
     names = ", ".join(f"{name}: {place}{name}.csv" for name in Tables.columns())
@@ -216,7 +216,7 @@ def _labels(project: Project, target: str, limit: str) -> None:
 
 
 def _kind(target: str, suffixes: Mapping[str, str], what: str) -> str:
-    """Return the kind of a file to write, or the kind to print."""
+    """The kind of a file to write, or the kind to print."""
     kinds = tuple(dict.fromkeys(suffixes.values()))
     kind = target if target in kinds else suffixes.get(Path(target).suffix)
     if kind is None:

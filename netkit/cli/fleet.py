@@ -29,8 +29,10 @@ def init(folder: Path, sites: tuple[str, ...], *, host: str, port: int, url: str
     wanted = _sites(sites)
     if (folder / fleet_settings.FILE).exists():
         if host or url or branches:
-            what = f"{folder / fleet_settings.FILE} exists; --broker, --repository and --branch are of a new fleet"
-            raise UsageError(Problem(what, "leave them out to add sites, or name another folder"))
+            what = (
+                f"{folder / fleet_settings.FILE} exists; --broker, --repository and --branch are only for a new fleet"
+            )
+            raise UsageError(Problem(what, "omit them to add sites, or name another folder"))
         done = installation.add(folder, wanted)
     else:
         if not host or not url:
@@ -88,7 +90,7 @@ def _rows(site: SiteStatus) -> Iterator[tuple[str, ...]]:
         yield (site.name, "?", "-", "-", "-", "-", f"not known: {site.failure}")
         return
     if not site.workers:
-        now = "no worker is connected" if not site.receivers else "connected, and has not reported yet"
+        now = "no worker is connected" if not site.receivers else "connected, but has not reported yet"
         yield (site.name, str(site.waiting), "-", "-", "-", "-", now)
     for number, one in enumerate(site.workers):
         head = (site.name, str(site.waiting)) if number == 0 else ("", "")

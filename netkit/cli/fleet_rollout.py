@@ -52,7 +52,7 @@ def roll_out(request: DeployRequest, folder: Path) -> int:
             fleet,
             [SitePart(site, fleet.names("", site), ResumeWork(run=run, **_about(request, project, options)), 0)],
         )
-    with fleet.turn():  # say at once that another run is in the way: its site would plan only after it
+    with fleet.turn():  # fail early if another run holds it: the site would plan only after that run
         warn(project)
     if request.file is not None:
         plans = fleet.divided(plan_of_file(project, request.file).plan, request.limit)
@@ -120,7 +120,7 @@ def show_history(folder: Path, lab: str, fleet: Path, run: str, output: str) -> 
 
 
 def _about(request: RolloutRequest, project: Project, options: Options, approval: str | None = None) -> dict[str, Any]:
-    """Return who changes devices, and how, as jobs say it."""
+    """The deployer and the options, as fields of jobs."""
     if len(request.reason) > MOST_REASON:
         raise UsageError(Problem(f"--reason has more than {MOST_REASON:,} characters", "name the ticket instead"))
     return {
@@ -138,11 +138,11 @@ def _run(request: RolloutRequest, fleet: FleetDeploying, parts: list[SitePart]) 
     go_on = request.again("deploy --resume")
 
     history = request.again("history")
-    goes_on = f"the run goes on at its site; how it ends: {history}"
+    goes_on = f"the run continues at its site; its result: {history}"
     if request.on_disconnect == "continue":
         asked, left = "interrupted", goes_on
     else:
-        asked, left = ASKED, f"the run at its site ends at the next safe place; how it ends: {history}"
+        asked, left = ASKED, f"the run at its site ends at the next safe place; its result: {history}"
 
     @contextmanager
     def watching(part: SitePart) -> Iterator[tuple[EventHandler, Stopping]]:

@@ -132,7 +132,7 @@ def running(name: str, folder: Path | None) -> LabFolder:
 
 
 def device_record(lab: LabFolder, device: str) -> Mapping[str, Any]:
-    """Return what the lab has recorded about a device."""
+    """What the lab has recorded about a device."""
     devices: Mapping[str, Mapping[str, Any]] = lab.record().get("devices", {})
     if not devices:
         raise LabError(Problem(f"the lab {lab.name} is still booting", "netkit lab up waits until it is up"))

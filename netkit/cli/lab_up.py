@@ -41,7 +41,7 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
     try:
         return _follow(lab, project, is_new=is_new)
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{lab.name} keeps booting: netkit lab up waits for it, netkit lab down ends it\n")
+        sys.stderr.write(f"\n{lab.name} is still booting: netkit lab up waits for it, netkit lab down stops it\n")
         raise
 
 

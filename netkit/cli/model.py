@@ -19,13 +19,15 @@ def import_folder(folder: Path, name: str, hwsku: str, out: Path) -> None:
     if importer is None:
         *names, last = sorted(found.PLATFORM for found in importers.values())
         what = f"{folder} has no {', '.join(names)} or {last}"
-        raise UsageError(Problem(what, "name the device folder in a SONiC image, or one with what the switch printed"))
+        raise UsageError(
+            Problem(what, "name the device folder of a SONiC image, or a folder with saved output of a switch")
+        )
     if hasattr(importer, "OF_HWSKU"):
         chosen = _hwsku(folder, importer.PORTS, hwsku)
         text = importer.model_file(_image(folder, chosen, importer), name or chosen, folder.resolve().name, chosen)
     else:
         if hwsku:
-            raise UsageError(Problem(f"{folder} is not of a SONiC image, so it has no hwsku", "leave out --hwsku"))
+            raise UsageError(Problem(f"{folder} is not from a SONiC image, so it has no hwsku", "leave out --hwsku"))
         text = importer.model_file(_texts(folder / one for one in importer.FILES), name)
     name = yaml.safe_load(text)["name"]
     if Path(name).name != name:

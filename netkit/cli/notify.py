@@ -42,10 +42,10 @@ def _fails(sender: Sender) -> bool:
     name = sender.receiver.name
     try:
         sender.send(f"test-{secrets.token_hex(6)}", (sample(sender, time.time()),))
-    except Exception as error:  # go on to the other receivers
+    except Exception as error:  # continue with the other receivers
         sys.stdout.write(shown(f"{name}: {complaint(error)}") + "\n")
         return True
-    sys.stdout.write(f"{name}: has the sample\n")
+    sys.stdout.write(f"{name}: received the sample\n")
     return False
 
 

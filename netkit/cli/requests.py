@@ -144,7 +144,7 @@ class RolloutRequest:
     """With a fleet, when this process ends: `stop` the run, or `continue`."""
 
     def again(self, verb: str) -> str:
-        """Return a command line on the same fabric or lab, for the user to type."""
+        """A command line on the same fabric or lab, for the user to type."""
         lab = "" if not self.lab else " --lab" if self.lab == "." else f" --lab={self.lab}"
         fleet = "" if self.fleet is None else f" --fleet {shlex.quote(str(self.fleet))}"
         return f"netkit {verb} --fabric {shlex.quote(str(self.folder))}{lab}{fleet}"

@@ -63,7 +63,7 @@ def show(request: RolloutRequest, fabric: Fabric, plan: Plan, options: Options) 
 
 
 def _within(plan: Plan, limit: tuple[str, ...] | None) -> Plan:
-    """Return the part of a plan that a limit selects, which is what the user confirms."""
+    """The part of a plan that a limit selects, which is what the user confirms."""
     if limit is None:
         return plan
     groups = (tuple(name for name in names if name in limit) for names in plan.groups)

@@ -67,7 +67,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     check_profile(request.profile)
     request.refuse()
     if request.more and (request.snapshot is not None or request.lab not in {"", OF_THE_FABRIC}):
-        raise UsageError(Problem("--from and a named lab are of one fabric", "give one --fabric"))
+        raise UsageError(Problem("--from and a named lab apply to one fabric", "give one --fabric"))
     chosen_source(request.source)
     place = ListenAddress.of(request.listen, request.certificate, request.key)
     place.check_certificate()
@@ -77,7 +77,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     ]
     names = [one.records.source.fabric for one in prepared]
     if doubled := sorted({one for one in names if names.count(one) > 1}):
-        raise UsageError(Problem(f"two folders have a fabric called {doubled[0]}", "serve each by a server of its own"))
+        raise UsageError(Problem(f"two folders have a fabric called {doubled[0]}", "start a separate server for each"))
     token, where = token_of(request.token_file, prepared[0].folder)
     file = request.proposer_token_file
     tokens = (token, None if file is None else proposer_token(file, token))
@@ -109,7 +109,7 @@ def _fleet(folder: Path) -> FleetPoll:
 
 
 def _site(request: ServeRequest) -> str:
-    """Return where the fabric is; empty without a fleet, and at several sites."""
+    """Where the fabric is; empty without a fleet, and at several sites."""
     if request.fleet is None:
         return ""
     from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415 (an extra)

@@ -103,7 +103,7 @@ def show(folder: Path, *, lab: str, store: str, site: str, output: str) -> None:
         others = len(silences.found.entries)  # found is empty
         owners = "the fabric itself or other labs" if source.lab else "labs, which --lab lists"
         beside = f"; {others} in {silences.file} for {owners}" if others else ""
-        sys.stdout.write(f"nothing of {project.fabric.name} is silenced{beside}\n")
+        sys.stdout.write(f"{project.fabric.name} has no silences{beside}\n")
 
 
 def end(folder: Path, name: str) -> None:

@@ -45,10 +45,10 @@ def run(
         found = snapshot_at(fleet, project, limit, window_s=window_s, is_light=light, source=source)
     found = checking.added(found, measured)
     save(found, out)
-    return tell(found, out)
+    return summarise(found, out)
 
 
-def tell(found: Snapshot, out: Path) -> int:
+def summarise(found: Snapshot, out: Path) -> int:
     """Report what was saved; return 4 if a device could not be reached."""
     missed = [one for one in found.devices.values() if one.failure]
     sys.stdout.write(f"{out}: {counted(len(found.devices) - len(missed), 'device')} of {found.fabric}\n")
@@ -96,7 +96,7 @@ def backup(folder: Path, out: Path, *, limit: str, lab: str, processes: int, fle
     sys.stdout.write(f"{project.fabric.name}: {counted(len(texts), 'device')} saved, {news}\n")
     others = sorted(file.stem for file in out.glob(f"*{SUFFIX}") if project.fabric.device(file.stem) is None)
     if others:
-        sys.stdout.write(f"not of this fabric, and left as they are: {listed(others)}\n")
+        sys.stdout.write(f"not part of this fabric, and unchanged: {listed(others)}\n")
     for name, reason in missed.items():
         sys.stderr.write(f"not saved: {name}: {reason}; its earlier backup stays\n")
     return UNREACHED if missed else 0

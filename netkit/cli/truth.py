@@ -50,7 +50,7 @@ def _cells(found: Iterable[TruthDifference | TruthDrift]) -> list[tuple[str, ...
 
 
 def connected(folder: Path) -> TruthApi:
-    """Return the source of truth that access.yaml in a folder names."""
+    """The source of truth that access.yaml in a folder names."""
     access = settings.load(folder)
     if access.truth is None:
         remedy = "add `truth: {kind: nautobot, url: https://…, token: {env: NAME}}`"
@@ -107,7 +107,7 @@ def drift(folder: Path, *, lab: str, snapshot: Path | None, write_cables: bool, 
         raise UsageError(Problem("--yes writes cables", "add --write-cables, or drop --yes"))
     project = open_project(folder, lab)
     api = connected(project.folder)
-    seen = Checking.of(project, snapshot=snapshot, is_light=True).scene().snapshot
+    seen = Checking.of(project, snapshot=snapshot, is_light=True).base_context().snapshot
     truth, running = read(api), of_snapshot(project.fabric, seen)
     found = differing(truth, of_fabric(project.fabric), running)
     missed = [f"not read: {one.device}: {one.failure}\n" for one in seen.devices.values() if one.failure]
@@ -121,7 +121,7 @@ def drift(folder: Path, *, lab: str, snapshot: Path | None, write_cables: bool, 
     elif found:
         sys.stdout.write(columns(_cells(found), (*HEAD, "RUNNING")))
     else:
-        sys.stdout.write(f"{api.settings.kind}, the intent of {project.fabric.name} and what runs agree\n")
+        sys.stdout.write(f"{api.settings.kind}, the intent of {project.fabric.name} and the running fabric agree\n")
     if export and output != "json":
         sys.stdout.writelines(f"{line}\n" for line in _lines(export, api.settings.kind))
     return UNREACHED if missed else 1 if found else 0
@@ -133,13 +133,13 @@ def _lines(export: TruthExport, kind: str) -> Iterator[str]:
     rows = [(each, *(str(counts[(each, action)]) for action in ("create", "change", "left"))) for each in kinds]
     if rows:
         yield columns(rows, ("WHAT", "CREATE", "CHANGE", "LEFT")).rstrip("\n")
-    for action, title in (("change", "changed"), ("left", "left as it is")):
+    for action, title in (("change", "changed"), ("left", "left unchanged")):
         found = [one for one in export.found if one.action == action]
         if found:
             yield f"{title}:"
             yield from (f"  {one.kind} {shown(one.name)}: {shown(one.detail)}" for one in found[:SHOWN])
         if len(found) > SHOWN:
             yield f"  and {len(found) - SHOWN} more; --format json lists all"
-    yield f"{counted(export.unchanged, 'object')} of {kind} as the intent has them"
+    yield f"{counted(export.unchanged, 'object')} of {kind} match the intent"
     if not export.writes and any(one.action != "left" for one in export.found):
         yield "nothing was written; --yes writes it"

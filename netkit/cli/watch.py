@@ -37,7 +37,7 @@ WIDTH = 120
 
 
 def length_of(request: WatchRequest) -> float:
-    """Return how long to watch; infinite by default."""
+    """How long to watch; infinite by default."""
     found = LENGTH.fullmatch(request.length)
     if request.length and found is None:
         raise UsageError(Problem(f"--for {request.length!r} is not a duration", "write it like 10s, 5m or 1h"))
@@ -68,7 +68,7 @@ def _refuse(request: WatchRequest) -> None:
     if request.output == "json" and not is_short:
         raise UsageError(Problem("--format json needs a watch that ends", "give --for 10s or --once"))
     if request.fleet is not None and not is_short:
-        raise UsageError(Problem("sites report a watch when it has ended", "give --for 10s or --once"))
+        raise UsageError(Problem("sites report a watch only after it ends", "give --for 10s or --once"))
     if not is_short and not screen.is_possible():
         raise UsageError(Problem("the output is not a terminal", "give --for 10s or --once"))
 
@@ -90,7 +90,7 @@ def _live(request: WatchRequest) -> int:
 
 
 def _of_fabric(request: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
-    """Return the ports to watch, and the feeds of their devices."""
+    """The ports to watch, and the feeds of their devices."""
     project = open_project(request.folder or Path(), request.lab)
     warn(project)
     devices = select(project.fabric, request.limit)
@@ -176,5 +176,5 @@ def _print(request: WatchRequest, board: Board, now_s: float) -> None:
         return
     has_width = sys.stdout.isatty() or os.environ.get("COLUMNS")
     width = shutil.get_terminal_size((WIDTH, 24)).columns if has_width else WIDTH
-    scene = board.view(now_s, screen.clock(now_s))
-    sys.stdout.write(plain(unbounded(scene, ViewState(), width, glyphs_for(sys.stdout.encoding))))
+    view = board.view(now_s, screen.clock(now_s))
+    sys.stdout.write(plain(unbounded(view, ViewState(), width, glyphs_for(sys.stdout.encoding))))

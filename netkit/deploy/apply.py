@@ -36,7 +36,7 @@ from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Reader
 
-ENDED = "ended before its last device, to be rolled back"
+ENDED = "ended before its last device, for a rollback"
 
 
 def ignore_event(_event: DeployEvent) -> None:
@@ -186,7 +186,7 @@ def undo(
 
 
 def rollback_options(failed: Journal) -> Options:
-    """Return the run's own options, extended to all it changed, for rolling it back after a failure."""
+    """The run's own options, extended to all it changed, for rolling it back after a failure."""
     return replace(failed.orders().options, limit=None, on_failure="stop", is_backward=True)
 
 
@@ -241,7 +241,7 @@ def plan_rollback(
 
 
 def _read_running(connect: Connect, run: str, left: DeviceOutcome, version: str) -> Running | Unreachable:
-    """Return what a device runs that a run has left in a state nobody knows."""
+    """The actual configuration of a device that a run left in an unknown state."""
     driver = connect(left.device)
     try:
         driver.open()
@@ -318,7 +318,7 @@ def _while_written(rollout: Rollout) -> Iterator[None]:
 def _interrupted_state(
     job: Job, stages: Sequence[Mapping[str, Task]], entries: Iterable[JournalEntry], *, is_ending: bool = False
 ) -> tuple[int, list[DeviceOutcome]]:
-    """Return the stage in which the run was interrupted, and the outcomes of the devices it had started.
+    """The stage in which the run was interrupted, and the outcomes of the devices it had started.
 
     Devices that are as before are changed again. With `is_ending`, unconfirmed changes are reverted.
     """
@@ -359,7 +359,7 @@ def rehearse(
     options: Options,
     runner: RunnerPlugin | None = None,
 ) -> Outcome:
-    """Return how a deploy would begin. It gets no handle that can change a device, and writes no journal."""
+    """How a deploy would begin. It gets no handle that can change a device, and writes no journal."""
     limit = options.limit
     tasks = preflight.stages_of(plan, intended, None, limit, fabric)[0]
     refusal.check(plan, fabric, intended, tasks, options)

@@ -64,12 +64,12 @@ class Provenance:
     hook_reason: str = ""
     approval: Approval | None = None
     signer: str = ""
-    """The principal the deployer proved to be with a key of their own."""
+    """The principal that the deployer proved with a key."""
     signature: str = ""
     job: str = ""
     """The job of a fleet that started the run at its site."""
     asked_by: str = ""
-    """Who gave that job, as the coordinator says."""
+    """The person who requested that job, as named by the coordinator."""
 
     @property
     def who(self) -> str:
@@ -123,7 +123,7 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class Deployer:
-    """The identity of the person who deploys, as far as it is known."""
+    """The known identity of the deployer."""
 
     names: frozenset[str]
     """Names of the account, and principals that belong to it."""
@@ -141,7 +141,7 @@ def _people(names: Iterable[str]) -> set[str]:
 
 
 def statement(plan: Plan, lab: str, approver: str, now_s: float, valid_hours: float) -> str:
-    """Return the statement about a plan that the approver signs."""
+    """The statement about a plan that the approver signs."""
     at_s = int(now_s)
     found = Statement(
         fabric=plan.fabric,
@@ -188,17 +188,17 @@ def signer_of(text: str, signature: str, signers: Path, principal: str | None, n
             raise DeployError(Problem(f"{what}: {loose[0]} in {signers} is not one person", "list a name for each key"))
         principal = principals[0] if principal is None else principal
         if principal not in principals:
-            mismatch = f"{what} is by {principal or 'nobody'}, but its key belongs to {', '.join(principals)}"
+            mismatch = f"{what} is by {principal or 'no one'}, but its key belongs to {', '.join(principals)}"
             raise DeployError(Problem(mismatch, f"see {signers}"))
         words = ("-n", namespace, "-I", principal, "-s", file.name, "-f", str(signers))
         done = _ssh_keygen("verify", *words, text=text)
     if done.returncode:
-        raise DeployError(Problem(f"{what} is forged, damaged, or signed with a key that no longer counts", AGAIN))
+        raise DeployError(Problem(f"{what} is forged, damaged, or signed with a key that is no longer valid", AGAIN))
     return Signer(principals, "".join(FINGERPRINT.findall(done.stdout)[:1]))
 
 
 def principal_of(key: Path, signers: Path) -> str:
-    """Return the first principal that allowed_signers lists for a key; empty if it cannot be determined."""
+    """The first principal that allowed_signers lists for a key; empty if it cannot be determined."""
     public = key if key.suffix == ".pub" else key.with_name(f"{key.name}.pub")
     try:
         blob = public.read_text(encoding="utf-8").split()[1]
@@ -215,7 +215,7 @@ def read(file: Path) -> str:
         with file.open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            raise DeployError(Problem("is not an approval: it is too large", AGAIN, file=str(file)))
+            raise DeployError(Problem("is too large for an approval", AGAIN, file=str(file)))
         return data.decode()
     except OSError as error:
         raise DeployError(Problem(f"cannot be read: {error.strerror}", AGAIN, file=str(file))) from None
@@ -245,7 +245,7 @@ def verified(
     signer = signer_of(signed_text, begin + rest, signers, found.approver, NAMESPACE, "the approval")
     problems = list(_problems(found, plan, lab, settings, now_s))
     if deployer is not None and deployer.is_same(signer):
-        problems.append(f"the approval is by {found.approver}, who also deploys; nobody may approve their own deploy")
+        problems.append(f"the approval is by {found.approver}, who also deploys; no one may approve their own deploy")
     if problems:
         raise DeployError(Problem(problem, AGAIN) for problem in problems)
     return Approval(found.approver, found.at_s, found.expires_s, found.id, signer.key, text)
@@ -261,7 +261,7 @@ def _problems(found: Statement, plan: Plan, lab: str, settings: ApprovalSettings
     if found.plan != digest_of(plan):
         yield f"the plan that was approved is {found.plan}, what would change now is {digest_of(plan)}"
     elif found.risk != plan.risk.word:
-        yield f"the plan was approved as of risk {found.risk}, and is of risk {plan.risk.word}"
+        yield f"the plan was approved with risk {found.risk}, but has risk {plan.risk.word}"
     if found.at_s > now_s + SKEW_S:
         yield "the approval is dated in the future; compare the clocks"
     if now_s >= found.expires_s:

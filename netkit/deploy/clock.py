@@ -34,7 +34,7 @@ class DeployClock:
     """The boot that `steady_s` counts from; empty when it is unknown."""
 
     def ahead_s(self) -> float:
-        """Return how far the wall clock is ahead of the steady one; this changes only when somebody sets it."""
+        """Offset of the wall clock from the steady one; it changes only when the clock is set."""
         return self.wall_s() - self.steady_s()
 
 

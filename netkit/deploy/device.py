@@ -75,7 +75,7 @@ class Device:
         return None
 
     def give_up(self, error: Exception) -> DeviceOutcome:
-        """Leave the device as it is after an error before the commit."""
+        """Leave the device unchanged after an error before the commit."""
         self.release()
         return self._rollout.ended(self._rollout.recovered(error))
 
@@ -146,7 +146,7 @@ class Device:
             Candidate(with_rules(self._task.intended, self._task.owner), planned.changes, planned.way.method)
         )
         if self._job.is_stopping():
-            raise StoppedError(Problem("the deploy was asked to end"))
+            raise StoppedError(Problem("the deploy was interrupted"))
 
     def _applied(self) -> DeviceOutcome:
         options, error = self._job.options, None

@@ -90,7 +90,7 @@ class Recovery:
                 return self._save(driver)
             if is_last:
                 return RecoveryOutcome(
-                    ConfigState.INTENDED, "it runs what is intended, though that was not confirmed", FAILED
+                    ConfigState.INTENDED, "it runs the intended configuration, although that was not confirmed", FAILED
                 )
             return RecoveryOutcome(ConfigState.UNKNOWN, "it may still revert the change", FAILED)
         return RecoveryOutcome(
@@ -107,7 +107,7 @@ class Recovery:
         try:
             driver.confirm_commit()
         except NetkitError as error:
-            why = f"it runs what is intended, but that may not be saved: {text_of(error)}"
+            why = f"it runs the intended configuration, which may not be saved: {text_of(error)}"
             return RecoveryOutcome(ConfigState.INTENDED, why, code_of(error))
         return RecoveryOutcome(ConfigState.INTENDED, is_saved=True)
 
@@ -240,7 +240,7 @@ class DeviceRollout:
             self.job.clock.sleep_s(max(0.0, min(self.job.options.drain_s, self.left_s(window))))
 
     def left_s(self, window: Window) -> float:
-        """Return how long the change can still be confirmed, less a reserve."""
+        """How long the change can still be confirmed, less a reserve."""
         return window.earliest_s - self.job.options.revert_s * RESERVED_SHARE - self.job.clock.steady_s()
 
     def recovered(self, error: Exception) -> DeviceOutcome:
@@ -252,7 +252,7 @@ class DeviceRollout:
         return self.put_back(failure)
 
     def put_back(self, failure: DeviceOutcome) -> DeviceOutcome:
-        """Return the device to its previous configuration, and report how that went."""
+        """The device to its previous configuration, and report how that went."""
         if self.window is None and not self.is_drained:
             if self.is_loaded:
                 discard(self.job, self.name)
@@ -266,7 +266,7 @@ class DeviceRollout:
         return Recovery(self.job, self.task, window, self._step_back, is_drained=self.is_drained).settle()
 
     def outcome_after(self, failure: DeviceOutcome, ending: RecoveryOutcome) -> DeviceOutcome:
-        """Return the outcome of a device that failed."""
+        """The outcome of a device that failed."""
         if ending.state is ConfigState.INTENDED and ending.is_saved:
             return replace(self.done(), reasons=failure.reasons)
         is_reverted = ending.state is ConfigState.AS_BEFORE and self.window is not None
@@ -279,9 +279,12 @@ class DeviceRollout:
         )
 
     def done(self) -> DeviceOutcome:
-        """Return the outcome of a device that runs the intended configuration."""
+        """The outcome of a device that runs the intended configuration."""
         if self.undrain_failure:
-            reasons = (self.undrain_failure, "it was confirmed before it was undrained, and runs what is intended")
+            reasons = (
+                self.undrain_failure,
+                "it was confirmed before it was undrained, and runs the intended configuration",
+            )
             return DeviceOutcome(
                 self.name,
                 DeviceResult.FAILED,
@@ -294,7 +297,7 @@ class DeviceRollout:
         return DeviceOutcome(self.name, DeviceResult.DONE, ConfigState.INTENDED, self.notes, self.wave)
 
     def failure(self, error: Exception) -> DeviceOutcome:
-        """Return the outcome of a device of which only an error is known yet."""
+        """The outcome of a device of which only an error is known yet."""
         return DeviceOutcome(
             self.name,
             DeviceResult.FAILED,

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 
 
 def threads(number: int) -> RunnerPlugin:
-    """Return a runner that works on this many devices at once."""
+    """A runner that works on this many devices at once."""
     return ThreadedRunner(num_workers=max(1, number))
 
 

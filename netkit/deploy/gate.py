@@ -112,7 +112,7 @@ class GateQuestion:
 
 @dataclass(frozen=True, slots=True)
 class GateAnswer:
-    """A gate's verdict; only `healthy` lets a deploy go on."""
+    """A gate's verdict; a deploy continues only if it is `healthy`."""
 
     verdict: Literal["healthy", "worse", "inconclusive"]
     reasons: tuple[str, ...] = ()
@@ -259,7 +259,7 @@ class SessionGate:
         now = self._neighbors(question, wanted)
         if missing := tuple(self._missing(question, before, now)):
             return GateAnswer("worse", missing)
-        unread = tuple(f"{name} cannot be asked any more" for name in wanted if name not in now)
+        unread = tuple(f"{name} no longer answers" for name in wanted if name not in now)
         return GateAnswer("inconclusive", unread) if unread and question.risk else GateAnswer("healthy")
 
     def _missing(
@@ -274,7 +274,7 @@ class SessionGate:
                     is_due = device == question.device and interface in self._due(question)
                     yield f"{device}: the session on {interface} is {'not back' if is_due else 'gone'}"
                 elif prefixes and not sessions[interface]:
-                    yield f"{device}: the session on {interface} brings no routes, {prefixes} before"
+                    yield f"{device}: the session on {interface} carries no routes, {prefixes} before"
 
     def _is_kept(self, question: GateQuestion, device: str, interface: str) -> bool:
         """Whether a session has to be there after the change too, by the fabric and by the device's configuration."""
@@ -321,7 +321,7 @@ Called = Mapping[str, tuple[str, ...]]
 class HostGate:
     """Judges hosts by their rails, and leaves all other devices to another gate.
 
-    A rail that is configured after the change must be as its files say, unless it had no carrier before. Where the
+    A rail that is configured after the change must match its files, unless it had no carrier before. Where the
     leaf, a far host on the rail, or one across rails answered before, at least one address of that group must answer
     after: hosts change together, and any may fail for its own reasons. A rail without answers before may stay so.
     """

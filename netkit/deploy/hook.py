@@ -1,6 +1,6 @@
 """The hook of a fabric: a program or a web service that is asked before the first write, and can refuse.
 
-Only a complete, timely, well-formed `{"allow": true}` lets a deploy go on; everything else refuses it.
+Only a complete, timely, well-formed `{"allow": true}` lets a deploy proceed; everything else refuses it.
 """
 
 import http
@@ -47,7 +47,7 @@ class HookError(DeployError):
 
 
 def question(plan: Plan, lab: str, run: str, provenance: Provenance, options: Options) -> dict[str, Any]:
-    """Return the document sent to a hook."""
+    """The document sent to a hook."""
     chosen = tuple(one for one in plan.changed if options.limit is None or one.name in options.limit)
     part = replace(plan, devices=chosen)
     return {
@@ -87,7 +87,7 @@ def _reason(answer: bytes) -> str:
         raise _failed('does not answer {"allow": true or false, "reason": "…"}')
     reason = " ".join(reason.split())[:MOST_REASON]
     if not allow:
-        raise HookError(Problem(f"the hook refuses: {reason or 'it gives no reason'}", "nothing was changed"))
+        raise HookError(Problem(f"the hook refuses: {reason or 'no reason given'}", "nothing was changed"))
     return reason
 
 
@@ -132,7 +132,7 @@ def _ask_command(command: Sequence[str], data: bytes, folder: Path, timeout_s: f
 
 
 def _output_of(child: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes]:
-    """Return the hook's stdout, and the end of its stderr."""
+    """The hook's stdout, and the end of its stderr."""
     deadline_s = time.monotonic() + timeout_s
     outputs = {stream: bytearray() for stream in (child.stdout, child.stderr) if stream is not None}
     ended = os.pidfd_open(child.pid)
@@ -154,7 +154,7 @@ def _output_of(child: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes,
                         ready.unregister(stream)
     finally:
         os.close(ended)
-    _kill_group(child)  # before the rest is read: nothing it started may go on writing
+    _kill_group(child)  # before the rest is read: its children must stop writing
     for stream, buffer in outputs.items():
         while _read_available(child, stream, buffer):
             pass
@@ -197,7 +197,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Refuses redirects: only the address in deploy.yaml may allow a deploy."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Return a redirect as the answer."""
+        """A redirect as the answer."""
 
 
 def _ask_url(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
@@ -247,7 +247,7 @@ def _posted(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
 
 
 def _why(cause: object) -> str:
-    """Return the reason without the address, which may be confidential."""
+    """The reason without the address, which may be confidential."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({cause.verify_message})"
     return cause.strerror if isinstance(cause, OSError) and cause.strerror else type(cause).__name__

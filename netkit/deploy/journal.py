@@ -186,13 +186,13 @@ class Journal:
         self._save(PROVENANCE, json.dumps([one.plain() for one in (*earlier, provenance)]))
 
     def provenance(self) -> tuple[Provenance, ...]:
-        """Return the starts of the run, first to last; empty if an older netkit wrote it."""
+        """The starts of the run, first to last; empty if an older netkit wrote it."""
         file = self.folder / PROVENANCE
         try:
             text = file.read_text(encoding="utf-8") if file.exists() else "[]"
             return _adapter(tuple[Provenance, ...]).validate_json(text)  # type: ignore[no-any-return]
         except (OSError, ValueError):
-            raise DeployError(Problem("does not say who started the run", REMEDY, file=str(file))) from None
+            raise DeployError(Problem("lacks the author of the run", REMEDY, file=str(file))) from None
 
     def _claim(self, provenance: Provenance) -> None:
         """Mark an approval as used; raise DeployError if an earlier run used it. The mark outlives the run's folder."""
@@ -260,12 +260,12 @@ class Journal:
             return seal.sealed(text, f"{self.run}/{name}", self.folder.parent)
 
     def before(self, device: str) -> Running | None:
-        """Return what a device ran before; None if the run never started on it."""
+        """What a device ran before; None if the run never started on it."""
         name = f"{BEFORE}/{device}.json"
         return self._valid(Running, name) if (self.folder / name).exists() else None
 
     def orders(self) -> Orders:
-        """Return the inputs of the run; DeployError when there is no such run."""
+        """The inputs of the run; DeployError when there is no such run."""
         if not self.folder.is_dir():
             raise DeployError(Problem(f"there is no run {self.run}", REMEDY))
         plan = planning.read(self._text(PLAN), str(self.folder / PLAN))
@@ -278,7 +278,7 @@ class Journal:
         return Orders(plan, intended, owner, self._valid(Options, OPTIONS), self.undoes())
 
     def undoes(self) -> str:
-        """Return the run that this one rolls back; empty if it does not, or if its orders were not fully written."""
+        """The run that this one rolls back; empty if it does not, or if its orders were not fully written."""
         is_whole = (self.folder / UNDOES).exists() and (self.folder / OPTIONS).exists()
         return self._valid(str, UNDOES) if is_whole else ""
 
@@ -298,7 +298,7 @@ class Journal:
             return False
 
     def gone_back(self) -> frozenset[str]:
-        """Return the devices on which the latest readable run is a rollback of this one."""
+        """The devices on which the latest readable run is a rollback of this one."""
         found: set[str] = set()
         for other in self._newer():
             with suppress(DeployError):
@@ -311,7 +311,7 @@ class Journal:
         return map(Journal, runs)
 
     def entries(self) -> tuple[JournalEntry, ...]:
-        """Return every complete line; a killed process may leave a partial one. Other damage raises DeployError."""
+        """Every complete line; a killed process may leave a partial one. Other damage raises DeployError."""
         file = self.folder / JOURNAL
         found = []
         try:
@@ -327,7 +327,7 @@ class Journal:
         return tuple(found)
 
     def memory(self) -> RunMemory:
-        """Return what gates remember of the run."""
+        """What gates remember of the run."""
         found = RunMemory()
         notes = [entry.note for entry in self.entries() if entry.step == MEMORY]
         try:
@@ -338,7 +338,7 @@ class Journal:
         return found
 
     def outcome(self) -> Outcome | None:
-        """Return the outcome; None while the run has not finished."""
+        """The outcome; None while the run has not finished."""
         file = self.folder / OUTCOME
         return model.read(self._text(OUTCOME), str(file)) if file.exists() else None
 
@@ -397,7 +397,7 @@ class Journal:
 
 
 def unwritable(file: Path, error: OSError) -> Problem:
-    """Return the problem to report for a file of a run that cannot be written."""
+    """The problem to report for a file of a run that cannot be written."""
     what = f"cannot be written: {(error.strerror or str(error)).lower()}"
     return Problem(
         what, "make room or check permissions, or choose another folder with $NETKIT_STATE_DIR", file=str(file)
@@ -420,7 +420,7 @@ class RunSummary:
 
 
 def claim_of(runs: Path, approval: Approval) -> Path:
-    """Return the file that records which run used an approval."""
+    """The file that records which run used an approval."""
     return runs.with_name(APPROVALS) / approval.id
 
 
@@ -434,7 +434,7 @@ def refuse_used(runs: Path, approval: Approval) -> None:
 
 
 def known_provenance(journal: Journal) -> tuple[Provenance, ...]:
-    """Return the starts of a run; empty if their record is damaged, as the run itself is still usable."""
+    """The starts of a run; empty if their record is damaged, as the run itself is still usable."""
     try:
         return journal.provenance()
     except DeployError:
@@ -442,7 +442,7 @@ def known_provenance(journal: Journal) -> tuple[Provenance, ...]:
 
 
 def history(root: Path) -> tuple[RunSummary, ...]:
-    """Return the runs in a folder, newest first; one that cannot be read is listed with its damage."""
+    """The runs in a folder, newest first; one that cannot be read is listed with its damage."""
     return tuple(_summaries(root))
 
 

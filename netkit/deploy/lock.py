@@ -158,7 +158,7 @@ class RecentRun:
     outcome: Outcome | None = None
     """None: the run has not finished."""
     is_running: bool | None = False
-    """None: it has not finished, and this machine cannot tell whether it is running."""
+    """None: it has not finished, and this machine does not know whether it is running."""
     wave: int = 0
     waves: int = 0
     """Of an unfinished run, if known."""
@@ -179,7 +179,7 @@ class RecentRuns:
     _known: dict[str, tuple[Mark, RecentRun]] = field(default_factory=dict)
 
     def read(self, most: int) -> tuple[RecentRun, ...]:
-        """Return the last runs, newest first."""
+        """The last runs, newest first."""
         found = dict(self._found(most))
         self._known = found
         return tuple(one for _, one in found.values())
@@ -239,7 +239,7 @@ def _read(folder: Path, *, runs: bool | None) -> RecentRun:
 
 
 def _progress(entries: Sequence[JournalEntry]) -> tuple[dict[str, DeviceOutcome], tuple[str, ...]]:
-    """Return the outcomes so far, and the devices that have started and not ended."""
+    """The outcomes so far, and the devices that have started and not ended."""
     ended: dict[str, DeviceOutcome] = {}
     begun: dict[str, None] = {}
     for entry in entries:

@@ -27,7 +27,7 @@ class Options:
     """Names of the devices to change; None for all of the plan."""
     is_disruptive_allowed: bool = False
     is_busy_allowed: bool = False
-    """Whether a disruptive change goes on while lossless traffic still flows."""
+    """Whether a disruptive change proceeds while lossless traffic still flows."""
     is_taking_over: bool = False
     """Whether the first contact with a device may remove what the intent does not explain."""
     has_canary: bool = True
@@ -53,7 +53,7 @@ class Options:
 
 
 def weightiest(*codes: int) -> int:
-    """Return the most important of several exit codes."""
+    """The most important of several exit codes."""
     return next((code for code in EXIT_CODES_BY_WEIGHT if code in codes), 0)
 
 

@@ -1,4 +1,4 @@
-"""deploy.yaml, beside fabric.yaml: who must agree before a deploy. It is optional, and holds no secret."""
+"""deploy.yaml, beside fabric.yaml: rules and approvals for deploys. It is optional, and contains no secrets."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class HookSettings(AccessModel):
     ca_file: str | None = Field(None, min_length=1, description="certificates to trust, in place of the system's")
     timeout_s: float = Field(30, gt=0, le=600, description="without an answer by then, the deploy is refused")
     may_skip: tuple[Verb, ...] = Field(
-        ("rollback", "resume"), description="verbs that take --skip-hook, when the hook itself is out of order"
+        ("rollback", "resume"), description="verbs that accept --skip-hook, for when the hook itself is broken"
     )
 
     @field_validator("url")
@@ -51,7 +51,7 @@ class HookSettings(AccessModel):
         if parts.username or parts.password:
             raise ValueError("holds a password; name it with token_secret")
         if parts.scheme == "http" and not is_loopback(host):
-            raise ValueError("would let anybody on the way answer; write https://")
+            raise ValueError("would let anyone on the network path answer; write https://")
         return url
 
     @model_validator(mode="after")
@@ -70,9 +70,9 @@ class ApprovalSettings(AccessModel):
     allowed_signers: str = Field(
         "allowed_signers", min_length=1, description="OpenSSH allowed_signers file, from the fabric's folder"
     )
-    valid_hours: float = Field(24, gt=0, le=720, description="how long an approval holds")
+    valid_hours: float = Field(24, gt=0, le=720, description="how long an approval is valid")
     deployer: Literal["login", "key"] = Field(
-        "login", description="how the deployer is told apart from the approver: by account names, or by --key"
+        "login", description="how the deployer is identified: by account names, or by --key"
     )
     logins: dict[str, tuple[Word, ...]] = Field({}, description="login name → principals of the same person")
 
@@ -93,7 +93,7 @@ class ApprovalSettings(AccessModel):
 class DeployPolicy(AccessModel):
     """The whole file."""
 
-    hook: HookSettings | None = Field(None, description="who is asked before the first write")
+    hook: HookSettings | None = Field(None, description="hook that is called before the first write")
     approval: ApprovalSettings | None = Field(None, description="a second person's signature")
     reason: Literal["optional", "required"] = Field(
         "optional", description="whether deploys and rollbacks take --reason"
@@ -101,7 +101,7 @@ class DeployPolicy(AccessModel):
     fleet: Literal["optional", "required"] = Field(
         "optional", description="whether devices are changed only by the workers of their sites, with --fleet"
     )
-    on_lab: bool = Field(False, description="whether all this holds for labs too")
+    on_lab: bool = Field(False, description="whether these rules also apply to labs")
 
 
 MODELS: dict[tuple[int | str, ...], type[AccessModel]] = {

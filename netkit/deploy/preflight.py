@@ -61,7 +61,7 @@ def stages_of(
     limit: Collection[str] | None,
     fabric: Fabric,
 ) -> tuple[dict[str, Task], ...]:
-    """Return the tasks of each stage: one stage, or two where devices change twice."""
+    """The tasks of each stage: one stage, or two where devices change twice."""
     bridges = {bridge.device: bridge for bridge in plan.bridges}
     first: dict[str, Task] = {}
     then: dict[str, Task] = {}
@@ -125,7 +125,7 @@ def check(found: Preflight, task: Task) -> None:
 
 
 def ending(found: Preflight) -> frozenset[str]:
-    """Return the words that name a BGP neighbor in the running configuration and no longer in the intended one."""
+    """The words that name a BGP neighbor in the running configuration and no longer in the intended one."""
     gone = (change.path for change in found.comparison.changes if change.is_removal)
     if not any(NEIGHBOR in words(path) for path in gone):
         return frozenset()

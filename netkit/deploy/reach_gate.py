@@ -62,7 +62,7 @@ BEFORE = TypeAdapter(dict[str, dict[str, Answered]])
 class ReachGate:
     """Asks another gate first, then some hosts below a switch; hosts that could not be asked before are left alone.
 
-    Pairs that the prediction says are unreachable in the present state need not answer, but after a later change that
+    Pairs that are predicted to be unreachable in the present state need not answer, but after a later change that
     brings them back they have to. Without a prediction, neither need addresses that the changed leaf no longer serves.
     """
 
@@ -188,7 +188,7 @@ class ReachGate:
         while True:
             now = self._states(calls)
             lost = tuple(_lost(expected, calls, now))
-            unasked = tuple(f"{name} cannot be asked any more" for name in calls if name not in now)
+            unasked = tuple(f"{name} no longer answers" for name in calls if name not in now)
             if not lost and not unasked:
                 return first.others
             if self._clock.steady_s() >= deadline_s:

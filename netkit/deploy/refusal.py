@@ -36,7 +36,7 @@ def _problems(
             yield Problem(f"{name}: not in the plan", again)
     for device in plan.changed:
         if fabric.device(device.name) is None or device.name not in intended:
-            yield Problem(f"{device.name}: in the plan, but not in fabric {fabric.name} as it is intended now", again)
+            yield Problem(f"{device.name}: in the plan, but not in the current intent of fabric {fabric.name}", again)
     if not plan.is_taking_over:
         yield from (_unexplained(device) for device in plan.unexplained if device.name in tasks)
     if plan.partial is not None:
@@ -55,8 +55,8 @@ def _unexplained(device: DevicePlan) -> Problem:
     """Say what the first contact with a device would remove."""
     paths = [SEPARATOR.join(path) for path in device.unexplained]
     more = f"; and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    what = f"{device.name}: netkit has not deployed to it, and would remove what the intent does not explain"
-    remedy = "list it in leave, put it in the intent, or remove it with --take-over"
+    what = f"{device.name}: first deploy to it, which would remove configuration that netkit cannot explain"
+    remedy = "add it to leave or to the intent, or remove it with --take-over"
     return Problem(f"{what} ({len(paths)}): {'; '.join(paths[:MOST_NAMED])}{more}", remedy)
 
 

@@ -34,8 +34,8 @@ def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
         elif entry.step in {CONFIRMED, Phase.END}:
             left_s.pop(entry.device, None)
     if waiting := {device: left for device, left in left_s.items() if left > 0}:
-        what = f"run {journal.run} was cut off: {', '.join(waiting)} may still revert its change"
-        remedy = f"go on with it: netkit deploy --resume {journal.run}; or wait {max(waiting.values()):.0f} s"
+        what = f"run {journal.run} was interrupted: {', '.join(waiting)} may still revert its change"
+        remedy = f"continue it: netkit deploy --resume {journal.run}; or wait {max(waiting.values()):.0f} s"
         raise DeployError(Problem(what, remedy))
 
 
@@ -77,7 +77,7 @@ def _restored(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRo
     commit = next((entry for entry in entries if entry.step == Phase.COMMIT), None)
     if commit is not None:
         # The journal does not hold when the device's timer started; a commit that took longer was given up. After a
-        # reboot of this machine only the wall clock tells the age of the commit, and that may have been set: nothing
+        # reboot of this machine only the wall clock shows the age of the commit, and it may have been set: nothing
         # is confirmed by it.
         now_s, settle_s = job.clock.steady_s(), job.options.settle_s
         is_known, began_s = _commit_time(commit, job.clock)
@@ -92,7 +92,7 @@ def _restored(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRo
 
 
 def _commit_time(commit: JournalEntry, clock: DeployClock) -> tuple[bool, float]:
-    """Return the steady-clock time of a commit, and whether that clock has run on since."""
+    """The steady-clock time of a commit, and whether that clock has run on since."""
     if commit.boot and commit.boot == clock.boot_id():
         return True, commit.steady_s
     return False, clock.steady_s() - max(0.0, clock.wall_s() - commit.at_s)
@@ -112,7 +112,7 @@ def _confirmed_late(rollout: DeviceRollout, window: Window) -> bool:
 
 
 def deployed(runs: Path, names: Collection[str]) -> frozenset[str]:
-    """Return the devices that some run left as intended, and no later run rolled back.
+    """The devices that some run left as intended, and no later run rolled back.
 
     A rollback restores what ran before the run that it undoes, so both of them prove nothing. Nor does a damaged run.
     """
@@ -138,7 +138,7 @@ def deployed(runs: Path, names: Collection[str]) -> frozenset[str]:
 
 
 def _outcomes(journal: Journal) -> Iterable[DeviceOutcome]:
-    """Return the outcome of each device, or those known so far of a run that has not finished."""
+    """The outcome of each device, or those known so far of a run that has not finished."""
     outcome = journal.outcome()
     if outcome is not None:
         return outcome.devices

@@ -61,7 +61,7 @@ INTERRUPTED = "interrupted"
 
 
 class Rollout:
-    """The outcomes so far, and whether to go on."""
+    """The outcomes so far, and whether to continue."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Rollout:
             if number == 0 and len(self._stages) > 1 and not self.stopped:
                 done = {name for name, one in self.ended.items() if one.state is ConfigState.INTENDED}
                 if left := [name for name in self._stages[1] if name not in done]:
-                    self.stopped = f"{', '.join(left)}: not changed, so the old routes stay accepted everywhere"
+                    self.stopped = f"{', '.join(left)}: not changed, so all devices still accept the old routes"
             if self.stopped:
                 break
         self._mark_half_done()
@@ -184,7 +184,7 @@ class Rollout:
 def untouched(
     plan: Plan, limit: tuple[str, ...] | None, missed_runs: ConfigState = ConfigState.AS_BEFORE
 ) -> list[DeviceOutcome]:
-    """Return the outcomes of devices that are known before anything happens."""
+    """The outcomes of devices that are known before anything happens."""
     found = []
     for device in plan.devices:
         if limit is not None and device.name not in limit:

@@ -1,6 +1,6 @@
 """Encryption of the old configurations: they hold secrets in clear, and a rollback needs them byte for byte.
 
-The key is a file of its own beside the runs. So a run that is copied, archived or sent to somebody reveals no secret,
+The key is a separate file beside the runs. So a copy or an archive of a run reveals no secret,
 and a sealed text that was damaged or exchanged is detected. It does not protect against a reader of the account's other
 files: the key is among them.
 """
@@ -30,7 +30,7 @@ def sealed(text: str, about: str, folder: Path) -> str:
 
 
 def opened(text: str, about: str, folder: Path) -> str:
-    """Open a sealed text; one that is not sealed, as older versions wrote it, is returned as it is."""
+    """Open a sealed text; text that is not sealed, as older versions wrote it, is returned unchanged."""
     if not text.startswith(HEAD):
         return text
     try:
@@ -44,11 +44,11 @@ def opened(text: str, about: str, folder: Path) -> str:
 
 
 def _key(folder: Path) -> bytes:
-    """Return the folder's key. A new key is written completely before it gets its name, and the first writer wins."""
+    """The folder's key. A new key is written completely before it gets its name, and the first writer wins."""
     file = folder / KEY
     if not file.exists():
         private.make_folder(folder)
-        # Several threads may seal at once: each writes a draft of its own.
+        # Several threads may seal at once: each writes its own draft.
         draft = folder / f".{KEY}.{secrets.token_hex(8)}"
         with os.fdopen(private.open_file(draft, os.O_WRONLY | os.O_EXCL), "wb") as stream:
             stream.write(os.urandom(KEY_BYTES))

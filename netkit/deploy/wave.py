@@ -27,7 +27,7 @@ class Wave:
 
 
 def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
-    """Return the devices to change, in order.
+    """The devices to change, in order.
 
     The order is that of the plan's steps; a plan without steps goes tier by tier.
     """

@@ -126,11 +126,11 @@ class Blueprint:
         return name
 
     def entry(self, name: str) -> DeviceEntry | None:
-        """Return the row of a device in the table of devices."""
+        """The row of a device in the table of devices."""
         return self._entry_of.get(name)
 
     def asn(self, role: str, name: str, pod: int, number: int) -> int:
-        """Return the AS number of a switch: from its override, else by its number."""
+        """The AS number of a switch: from its override, else by its number."""
         asn = self._asns.get(name)
         if asn is None:
             own = self.override(name).asn
@@ -138,16 +138,16 @@ class Blueprint:
         return asn
 
     def hardware_of(self, role: str, name: str) -> HardwareLookup:
-        """Return the hardware with the model of a switch in its tier."""
+        """The hardware with the model of a switch in its tier."""
         entry = self.entry(name)
         return self.hardware.variant(role, entry.model) if entry and entry.model else self.hardware
 
     def layout(self, role: str, name: str) -> Layout:
-        """Return which ports of a switch serve what."""
+        """Which ports of a switch serve what."""
         return self.layouts[(role, self.hardware_of(role, name).models[role].name)]
 
     def cage(self, role: str, name: str, number: int, split: Split) -> Cage:
-        """Return a cage of a switch, as one object that switches of one model share."""
+        """A cage of a switch, as one object that switches of one model share."""
         naming, model = (
             PLATFORMS[self.hardware.tier(role).platform].port_name,
             self.hardware_of(role, name).models[role],
@@ -159,19 +159,19 @@ class Blueprint:
         return self._cages[key]
 
     def leaf_base(self, place: InstalledUnit, rail: int) -> int:
-        """Return the first address of a leaf's prefix, as an integer."""
+        """The first address of a leaf's prefix, as an integer."""
         entry = self.entry(self.leaf_name(place.pod, place.unit, rail))
         if entry and entry.prefix:
             return int(entry.prefix.network_address)
         return self.numbering.leaf_base(place.pod, place.unit, rail)
 
     def vlan_gateway(self, place: InstalledUnit, rail: int) -> int:
-        """Return the gateway of a leaf's subnet, as an integer."""
+        """The gateway of a leaf's subnet, as an integer."""
         entry = self.entry(self.leaf_name(place.pod, place.unit, rail))
         return int(entry.vlan_gateway) if entry and entry.vlan_gateway else self.leaf_base(place, rail) + 1
 
     def host_address(self, place: InstalledUnit, rail: int, slot: int, host: str) -> tuple[int, int]:
-        """Return the gateway and the address of a NIC, as integers."""
+        """The gateway and the address of a NIC, as integers."""
         gateway, address = self.numbering.host_address(self.leaf_base(place, rail), slot)
         own = self._nics.at(host, rail)
         if self.intent.attachment == "vlan":
@@ -183,14 +183,14 @@ class Blueprint:
         return int(own.gateway) if own.gateway else address ^ 1 if length == 31 else link + 1, address
 
     def leaf_base_v6(self, place: InstalledUnit, rail: int) -> int:
-        """Return the first IPv6 address of a leaf's prefix, as an integer; 0 without a pool."""
+        """The first IPv6 address of a leaf's prefix, as an integer; 0 without a pool."""
         entry = self.entry(self.leaf_name(place.pod, place.unit, rail))
         if entry and entry.prefix_v6:
             return int(entry.prefix_v6.network_address)
         return self.numbering.leaf_base_v6(place.pod, place.unit, rail)
 
     def host_address_v6(self, place: InstalledUnit, rail: int, slot: int, host: str) -> tuple[str, str]:
-        """Return the IPv6 gateway and address of a NIC; empty without a pool."""
+        """The IPv6 gateway and address of a NIC; empty without a pool."""
         base = self.leaf_base_v6(place, rail)
         if not base:
             return "", ""
@@ -208,7 +208,7 @@ class Blueprint:
         return (own and own.mac) or self.override(host).macs.get(rail, "")
 
     def port_at(self, role: str, name: str, side: str, designed: Position, port: str) -> Position:
-        """Return a given port of a switch; the designed one where none is given, or one that is refused later."""
+        """A given port of a switch; the designed one where none is given, or one that is refused later."""
         if not port:
             return designed
         hardware = self.hardware_of(role, name)
@@ -218,7 +218,7 @@ class Blueprint:
         return self._panels[key].get(port, designed)
 
     def override(self, name: str) -> Override:
-        """Return the override of a device, as one shared object; call this once the device has its name."""
+        """The override of a device, as one shared object; call this once the device has its name."""
         if name not in self._overrides:
             self._overrides[name] = self._merged(name)
         return self._overrides[name]
@@ -248,7 +248,7 @@ class Blueprint:
     def profile(
         self, tier: str, name: str, role: PortRole, length_m: float | None, own: GivenCable = NOTHING_GIVEN
     ) -> PortProfile:
-        """Return the profile of a switch's ports of one kind, as one object that switches of its model share."""
+        """The profile of a switch's ports of one kind, as one object that switches of its model share."""
         kind = {
             "host": "host",
             "up": "spine" if tier == "leaf" else "core",

@@ -91,13 +91,13 @@ def _selected(fabric: Fabric, expression: str) -> frozenset[str]:
 
 
 def _cut_off(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
-    """Refuse to own what netkit claims only where it is rendered, so that nobody loses access."""
+    """Refuse to own paths that netkit only claims, since removing them may cut off access."""
     for index, rule in enumerate(intent.own):
         names = _selected(fabric, rule.devices)
         for platform in sorted({device.platform for device in select(fabric, "") if device.name in names}):
             if claim := MODELS[platform].ownership.claim_within(rule.path):
                 message = f"{platform} devices may be reached by {claim}: what is not rendered there would be removed"
-                remedy = "name a path beside it; what the intent or a template sets there is deployed anyway"
+                remedy = "name another path; what the intent or a template sets there is deployed anyway"
                 yield Problem(message, remedy, ("own", index))
 
 

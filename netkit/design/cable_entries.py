@@ -63,7 +63,7 @@ class CableEntries:
                     self._nics.setdefault((lower, near), given)
 
     def link(self, lower: str, upper: str, number: int) -> GivenCable:
-        """Return what is given of a link between switches, counted from 1 among those that join the same two."""
+        """What is given of a link between switches, counted from 1 among those that join the same two."""
         return self._links.get((lower, upper, number), NOTHING_GIVEN) if self._links else NOTHING_GIVEN
 
     def nic(self, host: str, interface: str) -> GivenCable:
@@ -71,7 +71,7 @@ class CableEntries:
 
 
 def link_address(address: IPv4Interface) -> IPv4Interface:
-    """Return the address of a link with its length; without one it is a /31."""
+    """The address of a link with its length; without one it is a /31."""
     return IPv4Interface((address.ip, 31)) if address.network.prefixlen == 32 else address
 
 
@@ -133,7 +133,7 @@ def _unknown(fabric: Fabric, renamed: Mapping[str, str], entry: CableEntry, path
 
 
 def _ends(fabric: Fabric, entry: CableEntry, parallel: Counter[tuple[str, str]], path: Path) -> _Ends | None:
-    """Return the ends of a row; None if the design does not cable these devices to each other."""
+    """The ends of a row; None if the design does not cable these devices to each other."""
     port, peer_port = (entry.port or "", (*path, "port")), (entry.peer_port or "", (*path, "peer_port"))
     names = (entry.device, entry.peer)
     if names not in parallel:
@@ -205,11 +205,13 @@ def _of_addresses(intent: Intent, kind: str, entry: CableEntry, path: Path) -> I
             yield Problem(message, f"give two addresses of one network, a /{LONGEST_LINK} to /31", at)
         for name, pool in numbered(intent).items():
             if own.network.overlaps(pool):
-                yield Problem(f"{own.network} overlaps {name} {pool}", "links have addresses of their own", at)
+                yield Problem(
+                    f"{own.network} overlaps {name} {pool}", "addresses of links must be outside all pools", at
+                )
 
 
 def numbered(intent: Intent) -> Mapping[str, IPv4Network]:
-    """Return the networks of the fabric other than its links."""
+    """The networks of the fabric other than its links."""
     management = {"management.pool": intent.management.pool} if intent.management else {}
     return {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts, **management}
 
@@ -233,7 +235,7 @@ def _overlaps(fabric: Fabric, intent: Intent, rows: Mapping[tuple[str, str], Pat
                 f"the link of {other_name} and {other_port.peer} has {other}, that of {name} and {port.peer} {one}"
             )
             path = next(filter(None, reversed(found)), ("tables", "cables"))
-            yield Problem(message, "give each link a network of its own", (*path, "address"))
+            yield Problem(message, "give each link its own network", (*path, "address"))
 
 
 def _of_media(hardware: HardwareLookup, kind: str, entry: CableEntry, path: Path) -> Iterator[Problem]:
@@ -269,7 +271,7 @@ def _collisions(fabric: Fabric, written: dict[tuple[str, str], Path]) -> Iterato
         for name, ports in users.items():
             if len(ports) > 1:
                 message = f"{switch.name} {name} would have two cables: from {ports[0].peer} and from {ports[1].peer}"
-                remedy = "give the other one a port too, or use another one here"
+                remedy = "set a port for the other one too, or use another port here"
                 yield Problem(message, remedy, written.get((switch.name, name), ("tables", "cables")))
         yield from _splits(switch, written)
         total = sum(len(cage.ports) for cage in switch.cages)

@@ -77,7 +77,7 @@ def summarize(fabric: Fabric, media: Mapping[str, Media]) -> Summary:
 
 
 def optics_power(summary: Summary, media: Mapping[str, Media]) -> float | None:
-    """Return the power of all modules and cables with electronics in W; None if a source is missing for one of them."""
+    """The power of all modules and cables with electronics in W; None if a source is missing for one of them."""
     powers = [
         None if item.what.startswith("active") else _power(item, media)
         for item in summary.items
@@ -92,7 +92,7 @@ def _power(item: Item, media: Mapping[str, Media]) -> float | None:
 
 
 def switch_power(summary: Summary, models: Mapping[str, SwitchModel]) -> float | None:
-    """Return the power of all switches without modules in W; None if a source is missing for one of them."""
+    """The power of all switches without modules in W; None if a source is missing for one of them."""
     powers = [(models[tier.model].power_w, tier.switches) for tier in summary.tiers if tier.model in models]
     if len(powers) < len(summary.tiers) or any(power is None for power, _ in powers):
         return None

@@ -121,7 +121,7 @@ Cluster = KubernetesCluster | SlurmCluster
 
 
 def members(hosts: "Sequence[Host]", cluster: ClusterIntent) -> "tuple[Host, ...]":
-    """Return the hosts of the units that a cluster names."""
+    """The hosts of the units that a cluster names."""
     return tuple(
         host
         for host in hosts
@@ -325,7 +325,7 @@ def _of_slurm(fabric: "Fabric", cluster: SlurmIntent) -> Iterator[Problem]:
             message = f"a node is called {node.name}, which is a keyword of Slurm"
             yield Problem(message, "rename the host, or set domain", (*path, "domain"))
     if not re.fullmatch(r"\d\d\.\d\d([.~-].*)?", cluster.version):
-        message = f"{cluster.version!r} is not a version of Slurm: what it can do cannot be looked up"
+        message = f"{cluster.version!r} is not a version of Slurm: its features are unknown"
         yield Problem(message, "write what slurmctld -V prints, such as 23.11.4", (*path, "version"))
     elif cluster.topology == "block" and version_key(cluster.version) < BLOCKS:
         message = f"Slurm {cluster.version} has no topology/block, which came with 23.11"
@@ -400,7 +400,7 @@ def _of_spectrum_x(fabric: "Fabric", cluster: KubernetesIntent) -> Iterator[Prob
 
 
 def pods_per_nic(cluster: KubernetesIntent) -> int:
-    """Return how many pods at most share a rail NIC."""
+    """How many pods at most share a rail NIC."""
     return max(_pods(mode, cluster) for mode in (cluster.mode, *cluster.rail_modes.values()))
 
 
@@ -413,7 +413,7 @@ def rail_label(cluster: KubernetesIntent, rail: int) -> str:
 
 
 def node_labels(fabric: "Fabric", cluster: KubernetesIntent, host: "Host") -> dict[str, str]:
-    """Return the labels of a node: where it stands in the fabric, and the rails it has a NIC on.
+    """The labels of a node: its place in the fabric, and the rails it has a NIC on.
 
     The unit is the lowest tier: a host has a NIC on each of its leaves. Its value is unique in the fabric.
     """
@@ -438,12 +438,12 @@ class ClusterOwner:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Return the labels of every object that netkit renders. They stay the same when `label_prefix` changes."""
+        """The labels of every object that netkit renders. They stay the same when `label_prefix` changes."""
         return {MANAGED_BY: "netkit", PART_OF: self.fabric}
 
     @property
     def of_fabric(self) -> str:
-        """Return the label of the nodes of a fabric."""
+        """The label of the nodes of a fabric."""
         return f"{self.label_prefix}/fabric"
 
     def has_node_label(self, key: str) -> bool:
@@ -458,7 +458,7 @@ def sets_ecn(cluster: KubernetesIntent) -> bool:
 
 
 def operated(fabric: "Fabric") -> frozenset[str]:
-    """Return the hosts whose NICs get their QoS and firmware settings from the NIC configuration operator."""
+    """The hosts whose NICs get their QoS and firmware settings from the NIC configuration operator."""
     return frozenset(
         node.host.name
         for cluster in fabric.clusters
@@ -468,5 +468,5 @@ def operated(fabric: "Fabric") -> frozenset[str]:
 
 
 def index_in(prefix: str, address: str) -> int:
-    """Return the position of an address within a prefix."""
+    """The position of an address within a prefix."""
     return int(IPv4Address(address)) - int(IPv4Network(prefix).network_address)

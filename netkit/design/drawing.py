@@ -113,7 +113,7 @@ def _role(device: Device) -> Role:
 
 
 def _by_rack(devices: Sequence[Device]) -> Mapping[str, _Key]:
-    """Return the symbol of each device: those of one role in a rack share one where the role has many.
+    """The symbol of each device: those of one role in a rack share one where the role has many.
 
     Alike racks share their symbols where there are many racks.
     """
@@ -137,7 +137,7 @@ def _rack(found: Sequence[Device]) -> tuple[str, ...]:
 
 
 def _by_unit(devices: Sequence[Device]) -> Mapping[str, _Key]:
-    """Return the symbol of each device: alike units share theirs where there are many leaves, alike pods too."""
+    """The symbol of each device: alike units share theirs where there are many leaves, alike pods too."""
     many = {role for role, count in Counter(map(_role, devices)).items() if count > MOST[role]}
     units: dict[tuple[int, int], list[Device]] = defaultdict(list)
     pods: dict[int, list[object]] = defaultdict(list)
@@ -171,7 +171,7 @@ def _by_unit(devices: Sequence[Device]) -> Mapping[str, _Key]:
 
 
 def _shape(unit: Sequence[Device]) -> object:
-    """Return what two units must share to be drawn as one."""
+    """What two units must share to be drawn as one."""
     leaves = tuple((one.rail, one.model.name) for one in unit if isinstance(one, Switch))
     return leaves, tuple(sorted(Counter(one.model.name for one in unit if isinstance(one, Host)).items()))
 

@@ -27,7 +27,7 @@ AS_OVERRIDES = ("management", "loopback", "asn", "rack")
 
 
 def position(entry: DeviceEntry) -> Position:
-    """Return the position that a row names; -1 stands for a number that is missing."""
+    """The position that a row names; -1 for a missing number."""
     return (entry.role, *(_number(entry, key) for key in KEYS[entry.role]))
 
 
@@ -37,13 +37,12 @@ def _number(entry: DeviceEntry, key: str) -> int:
 
 
 def keys_of(fabric: Fabric, role: str) -> tuple[str, ...]:
-    """Return the columns that find a device; those whose number is always the same are left out."""
+    """The columns that find a device; those whose number is always the same are left out."""
     unused = {"two-tier": "pod", "rail-only": "pod", "three-tier": "plane" if role == "spine" else ""}[fabric.topology]
     return tuple(key for key in KEYS[role] if key != unused)
 
 
 def position_of(fabric: Fabric, device: Switch | Host) -> Position:
-    """Return the position of a device."""
     role = device.role if isinstance(device, Switch) else "host"
     used = keys_of(fabric, role)
     return (role, *(getattr(device, key) if key in used else DEFAULTS[key] for key in KEYS[role]))
@@ -83,12 +82,12 @@ class EntryPlaces:
         return cls(fabric, rows, names)
 
     def path(self, name: str, column: str) -> Path:
-        """Return the path of a value; empty if no table has it."""
+        """The path of a value; empty if no table has it."""
         device = self.fabric.device(name) if self.rows else None
         return self._path(position_of(self.fabric, device), column) if device else ()
 
     def shared_path(self, value: str) -> Path:
-        """Return the path of a gateway or of a spine's or core switch's AS number; empty if no table has it."""
+        """The path of a gateway or of a spine's or core switch's AS number; empty if no table has it."""
         for index, entry in self.rows.values():
             for column in ("management_gateway",) if entry.role == "leaf" else ("management_gateway", "asn"):
                 if str(getattr(entry, column)) == value:
@@ -96,7 +95,7 @@ class EntryPlaces:
         return ()
 
     def asn_path(self) -> Path:
-        """Return the path of the first AS number of a spine or core switch; empty if no table has one."""
+        """The path of the first AS number of a spine or core switch; empty if no table has one."""
         found = (self._path(at, "asn") for at, (_, entry) in self.rows.items() if entry.role in {"spine", "core"})
         return next(filter(None, found), ())
 
@@ -132,7 +131,7 @@ def problems(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
 
 
 def _names_of_units(intent: Intent) -> dict[Position, str]:
-    """Return the names of hosts that `units` gives, by position."""
+    """The names of hosts that `units` gives, by position."""
     return {
         ("host", pod, unit, slot): name
         for entry in intent.units

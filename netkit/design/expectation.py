@@ -29,7 +29,7 @@ class LeafReach:
         self.below, self.beyond = cache(self._below), cache(self._beyond)
 
     def widths(self, switch: Switch) -> Mapping[str, int]:
-        """Return the number of next hops for each prefix of other leaves: straight down where possible, else up."""
+        """The number of next hops for each prefix of other leaves: straight down where possible, else up."""
         found: dict[str, int] = {}
         for role, reached in (("down", self.below), ("up", self.below), ("up", self.beyond)):
             ports = Counter(reached(port.peer) for port in switch.fabric_ports if port.role == role)
@@ -42,13 +42,13 @@ class LeafReach:
         return {prefix: min(found[prefix], most) for prefix in self._prefixes if prefix in found and prefix != own}
 
     def _below(self, name: str) -> frozenset[str]:
-        """Return the leaf prefixes a switch reaches by going down only, including its own."""
+        """The leaf prefixes a switch reaches by going down only, including its own."""
         switch = self._fabric.switch(name)
         own = frozenset({switch.leaf_prefix} if switch.role == "leaf" and switch.leaf_prefix else ())
         return self._joined({own, *(self.below(port.peer) for port in switch.fabric_ports if port.role == "down")})
 
     def _beyond(self, name: str) -> frozenset[str]:
-        """Return all leaf prefixes a switch reaches."""
+        """All leaf prefixes a switch reaches."""
         ups = (port.peer for port in self._fabric.switch(name).fabric_ports if port.role == "up")
         return self._joined({self.below(name), *(self.beyond(peer) for peer in ups)})
 
@@ -82,7 +82,7 @@ class Expectations(Mapping[str, Expectation]):
 
 
 def expectations(fabric: Fabric) -> Mapping[str, Expectation]:
-    """Return what each switch must have once converged; with a drain, no routes are expected."""
+    """What each switch must have once converged; with a drain, no routes are expected."""
     return Expectations(fabric)
 
 
@@ -92,7 +92,7 @@ def has_drain(fabric: Fabric) -> bool:
 
 
 def ways(fabric: Fabric) -> Mapping[str, frozenset[str]]:
-    """Return the leaves each leaf reaches, itself included, over what is not drained."""
+    """The leaves each leaf reaches, itself included, over what is not drained."""
     left = without_drains(fabric)
     reach = LeafReach(left)
     prefixes = {leaf.name: leaf.leaf_prefix for leaf in left.tier("leaf")}
@@ -104,7 +104,7 @@ def ways(fabric: Fabric) -> Mapping[str, frozenset[str]]:
 
 
 def without_drains(fabric: Fabric) -> Fabric:
-    """Return the fabric without drained ports, and so without any drain."""
+    """The fabric without drained ports, and so without any drain."""
     if not has_drain(fabric):
         return fabric
     drained = {switch.name for switch in fabric.switches if switch.drain}

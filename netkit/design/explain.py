@@ -22,7 +22,7 @@ class Number:
 
 
 def find(fabric: Fabric, place: str) -> tuple[Switch, Port]:
-    """Return the switch and port written as DEVICE:PORT."""
+    """The switch and port written as DEVICE:PORT."""
     name, _, port_name = place.partition(":")
     device = fabric.device(name)
     if not isinstance(device, Switch):

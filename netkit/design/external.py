@@ -31,7 +31,7 @@ class EdgePanel:
     model: SwitchModel
     platform: str
     split: Split
-    """How a cage is split where the entry does not say."""
+    """The default split of a cage."""
     kept: frozenset[int] = frozenset()
     """Cages for links of the fabric, in use or up to the ceilings."""
 
@@ -45,11 +45,11 @@ class EdgePanel:
                     yield split, cage, port, naming(self.model, split, cage, port)
 
     def place(self, entry: External) -> tuple[Split, int, int] | None:
-        """Return how the cage of a port is split, the cage, and the port within; None if there is no such port."""
+        """How the cage of a port is split, the cage, and the port within; None if there is no such port."""
         return next((place[:3] for place in self.ports(entry) if place[3] == entry.port), None)
 
     def example(self, entry: External, taken: Collection[int]) -> str:
-        """Return a port that is free."""
+        """A port that is free."""
         return next((name for _, cage, _, name in self.ports(entry) if cage not in taken), "")
 
 
@@ -94,7 +94,7 @@ def _denied(intent: Intent, entry: External) -> Iterator[EdgeRule]:
 
 
 def _filtered(intent: Intent, given: EdgeFilterIntent) -> tuple[tuple[IPv4Network, ...], tuple[IPv4Network, ...]]:
-    """Return the sources and the destinations that are dropped."""
+    """The sources and the destinations that are dropped."""
     management = (intent.management.pool,) if intent.management else ()
     links = (intent.pools.links,) if intent.pools.links else ()
     control = (intent.pools.loopbacks, *links, *management)
@@ -103,7 +103,7 @@ def _filtered(intent: Intent, given: EdgeFilterIntent) -> tuple[tuple[IPv4Networ
 
 
 def takers(fabric: Fabric, prefix: str) -> frozenset[str]:
-    """Return the switches that get a route from outside: those of its peers, and all that they pass it on to."""
+    """The switches that get a route from outside: those of its peers, and all that they pass it on to."""
     found: set[str] = set()
     for origin in fabric.switches:
         if any(prefix in port.accepted for port in origin.external):
@@ -135,13 +135,13 @@ def problems(designed: Fabric, intent: Intent, panels: Mapping[str, EdgePanel]) 
         yield from _port(panels[entry.device], switch, entry, path)
         if (entry.device, entry.port) in ports:
             message = f"{entry.port} of {entry.device} leads to {ports[entry.device, entry.port]}"
-            yield Problem(message, "give each peer a port of its own", (*path, "port"))
+            yield Problem(message, "give each peer its own port", (*path, "port"))
         ports.setdefault((entry.device, entry.port), entry.name)
         yield from _addresses(intent, entry, path)
         for network, other in networks:
             if network.overlaps(entry.address.network):
                 message = f"{entry.address.network} overlaps {network} of {other.name}"
-                yield Problem(message, "give each link a network of its own", (*path, "address"))
+                yield Problem(message, "give each link its own network", (*path, "address"))
         networks.append((entry.address.network, entry))
         owner = next((one.name for one in designed.switches if one.asn == entry.asn), "")
         if owner:
@@ -172,7 +172,7 @@ def _device_problem(designed: Fabric, entry: External, path: Path) -> Problem | 
         remedy = f"did you mean {close[0]}?" if close else "name a spine or core switch, or one of networks"
         return Problem(f"there is no switch {entry.device}", remedy, (*path, "device"))
     if device.role == "leaf":
-        message = f"{entry.device} is a leaf, which announces its own routes only: nothing from outside would spread"
+        message = f"{entry.device} is a leaf, which announces its own routes only: routes from outside would not spread"
         return Problem(message, "name a spine or core switch, or one of networks", (*path, "device"))
     return None
 
@@ -220,11 +220,11 @@ def _addresses(intent: Intent, entry: External, path: Path) -> Iterator[Problem]
     for name, pool in _networks(intent).items():
         if network.overlaps(pool):
             message = f"{network} overlaps {name} {pool}"
-            yield Problem(message, "links to the outside have addresses of their own", (*path, "address"))
+            yield Problem(message, "addresses of links to the outside must be outside all pools", (*path, "address"))
 
 
 def _networks(intent: Intent) -> Mapping[str, IPv4Network]:
-    """Return the fabric's own networks."""
+    """The fabric's own networks."""
     return {**numbered(intent), **({"pools.links": intent.pools.links} if intent.pools.links else {})}
 
 
@@ -236,7 +236,10 @@ def _prefixes(designed: Fabric, intent: Intent, entry: External, path: Path) -> 
             message = f"{prefix} overlaps {overlapped}: traffic to it would leave the fabric"
             yield Problem(message, "accept the default route, or prefixes that are not the fabric's", (*path, "accept"))
     if entry.max_prefixes < len(entry.accept):
-        message = f"{len(entry.accept)} prefixes are accepted: a peer that announces them all would lose the session"
+        message = (
+            f"{len(entry.accept)} prefixes are accepted: a peer that announces all of them would exceed the limit and "
+            "lose the session"
+        )
         yield Problem(message, f"allow {len(entry.accept)} or more", (*path, "max_prefixes"))
     longest = {"pools.loopbacks": LOOPBACK_LENGTH - 1, "pools.hosts": designed.leaf_prefix_length - 1}
     access = designed.switch(entry.device).access
@@ -253,7 +256,7 @@ def _prefixes(designed: Fabric, intent: Intent, entry: External, path: Path) -> 
             remedy = f"use {intent.pools.hosts}, {intent.pools.loopbacks}, or a part of them"
             yield Problem(message, remedy, (*path, "announce"))
         elif prefix.prefixlen > longest[pool]:
-            message = f"{prefix} summarises nothing: the routes of {pool} are not longer"
+            message = f"{prefix} summarises nothing: {pool} has no longer routes"
             yield Problem(message, f"use a length of {longest[pool]} or less", (*path, "announce"))
 
 
@@ -294,7 +297,7 @@ def _above(switch: Switch) -> Mapping[str, int]:
 
 
 def _valley(fabric: Fabric, turn: Switch, below: Mapping[str, frozenset[str]]) -> Valley | None:
-    """Return a valley at a switch: it learns a route from one switch above, and another above accepts it."""
+    """A valley at a switch: it learns a route from one switch above, and another above accepts it."""
     above = _above(turn)
     is_lax = fabric.routing.allowas_in
     for first, first_asn in above.items():
@@ -310,7 +313,7 @@ def _valley(fabric: Fabric, turn: Switch, below: Mapping[str, frozenset[str]]) -
 
 
 def _onward(fabric: Fabric, turn: Switch, first: Switch, below: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Return the rest of a path from the switch above, as far as the switch below accepts the route."""
+    """The rest of a path from the switch above, as far as the switch below accepts the route."""
     for name in sorted(below[first.name] - {turn.name}):
         if fabric.routing.allowas_in or fabric.switch(name).asn != turn.asn:
             return (name,)

@@ -15,7 +15,7 @@ from netkit.platforms import HOSTS
 EDGE_LIST = "NETKIT-EDGE-"
 """The beginning of the name of the access list of a peer outside."""
 ACCESS_LIST = "NETKIT-MANAGEMENT"
-"""The access list of who may reach a switch."""
+"""The access list of the management of a switch."""
 Role = Literal["leaf", "spine", "core", "storage", "frontend", "oob", "host"]
 SWITCH_ROLES: tuple[Role, ...] = ("leaf", "spine", "core", "storage", "frontend", "oob")
 PortRole = Literal["host", "up", "down"]
@@ -240,7 +240,7 @@ class SwitchPair:
     """Of the system that hosts see, in the range that NVIDIA keeps for it."""
     is_first: bool
     has_session: bool
-    """Whether they tell each other over BGP what they learn from outside."""
+    """Whether they exchange over BGP what they learn from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -631,7 +631,7 @@ class Fabric:
         return self._by_name.get(name)
 
     def switch(self, name: str) -> Switch:
-        """Return a switch; the name must be that of one."""
+        """A switch; the name must be that of one."""
         device = self._by_name[name]
         if not isinstance(device, Switch):
             raise TypeError(f"{name} is a host, not a switch")

@@ -39,24 +39,24 @@ class HardwareLookup:
     """Where the other model is written."""
 
     def variant(self, role: str, model: str | None) -> "HardwareLookup":
-        """Return the lookup in which a tier has a model."""
+        """The lookup in which a tier has a model."""
         return self.variants.get((role, model), self) if model else self
 
     def host(self, unit_model: str | None, own_model: str | None) -> HostHardware:
-        """Return the hardware of a host, by the model of its unit and the one that a table gives it."""
+        """The hardware of a host, by the model of its unit and the one that a table gives it."""
         return self.hosts[own_model or unit_model or self.intent.hosts.model]
 
     def tier(self, role: str) -> LeafTier | SpineTier | CoreTier:
-        """Return the intent of a tier that the topology has."""
+        """The intent of a tier that the topology has."""
         tier: LeafTier | SpineTier | CoreTier = getattr(self.intent.switches, role)
         return tier
 
     def down_split(self, role: str) -> Split:
-        """Return the breakout of the ports towards hosts or the lower tier."""
+        """The breakout of the ports towards hosts or the lower tier."""
         return self.splits[(role, "host_breakout" if role == "leaf" else "breakout")]
 
     def up_split(self, role: str) -> Split | None:
-        """Return the breakout of the ports towards the higher tier; None at the top."""
+        """The breakout of the ports towards the higher tier; None at the top."""
         return self.splits.get((role, "uplink_breakout"))
 
 
@@ -153,7 +153,7 @@ def _needed_keys(intent: Intent, wanted: tuple[str, ...]) -> Iterator[Problem]:
     for lower, upper in itertools.pairwise(wanted):
         if getattr(intent.switches, lower) and getattr(intent.switches, lower).uplink_breakout is None:
             yield Problem(
-                f"nothing says how the cages of the {lower} switches that face the {upper} tier are split",
+                f"the breakout of cages of {lower} switches that face the {upper} tier is not given",
                 "add uplink_breakout, such as 2x400G",
                 ("switches", lower),
             )
@@ -216,12 +216,12 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
 
 
 def model_problems(name: str, version: str, model: SwitchModel, path: Path, *, is_known: bool) -> Iterator[Problem]:
-    """Yield why a model cannot have a NOS; of a version that is not known, nothing is said."""
+    """Yield why a model cannot run a NOS; unknown versions are not judged."""
     platform = PLATFORMS[name]
     if name not in model.platforms and not platform.runs_on_any_model:
         offered = ", ".join(sorted(model.platforms)) or "none"
         remedy = f"use one it runs ({offered}), or another model"
-        yield Problem(f"no source says that {model.name} runs {platform.title}", remedy, (*path, "platform"))
+        yield Problem(f"no source documents that {model.name} runs {platform.title}", remedy, (*path, "platform"))
     elif is_known and (unknown := platform.missing_data(model, version)):
         yield Problem(
             f"no source states {', '.join(unknown)} of {model.name} on {platform.title} {version}",
@@ -252,7 +252,7 @@ def _named_at(problem: Problem, path: Path) -> Problem:
 
 
 def _host_models(intent: Intent) -> Mapping[str, Path]:
-    """Return every host model that the intent names, and where."""
+    """Every host model that the intent names, and where."""
     found: dict[str, Path] = {intent.hosts.model: ("hosts", "model")}
     for index, unit in enumerate(intent.units):
         if unit.host_model:
@@ -312,7 +312,7 @@ def _rail_nics(intent: Intent, model: HostModel, path: Path) -> tuple[tuple[Rail
 
 
 def cable_of(intent: Intent, kind: str) -> CableIntent:
-    """Return the cable of a kind of link that the topology has."""
+    """The cable of a kind of link that the topology has."""
     cable: CableIntent = getattr(intent.cables, kind)
     return cable
 

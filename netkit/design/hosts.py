@@ -106,7 +106,7 @@ class RoutePlan:
                 self._others[own] = tuple(prefix for prefixes in others for prefix in prefixes)
 
     def _of(self, place: Rail | Switch) -> str:
-        """Return the prefix of a rail or of a leaf."""
+        """The prefix of a rail or of a leaf."""
         if isinstance(place, Rail):
             return place.prefix_v6 if self._is_ipv6 else place.prefix
         return place.leaf_prefix_v6 if self._is_ipv6 else place.leaf_prefix
@@ -126,7 +126,7 @@ class RoutePlan:
             yield Route(prefix, "unreachable", "", nic.table)
 
     def connected(self, nic: Nic) -> str:
-        """Return the on-link prefix of a NIC."""
+        """The on-link prefix of a NIC."""
         if self._is_ipv6 and self.fabric.attachment == "p2p":
             return str(IPv6Interface(f"{nic.address_v6}/{nic.prefix_length_v6}").network)
         if nic.prefix_length == 31 and not self._is_ipv6:
@@ -136,20 +136,20 @@ class RoutePlan:
         return str(IPv4Interface(f"{nic.address}/{nic.prefix_length}").network)
 
     def prefixes(self, rail: int) -> tuple[str, ...]:
-        """Return the prefixes that hosts have a route to on a rail."""
+        """The prefixes that hosts have a route to on a rail."""
         return self._rails[rail]
 
     def own_rail(self, nic: Nic) -> tuple[str, ...]:
-        """Return the prefixes of the NIC's rail behind its gateway, as one object for similar NICs."""
+        """The prefixes of the NIC's rail behind its gateway, as one object for similar NICs."""
         # A second route to the prefix on the wire would replace the connected one, or be refused.
         prefixes, connected = self._rails[nic.rail], self.connected(nic)
         return tuple(prefix for prefix in prefixes if prefix != connected) if connected in prefixes else prefixes
 
     def other_rails(self, nic: Nic) -> tuple[str, ...]:
-        """Return the reachable prefixes of other rails, as one object for similar NICs."""
+        """The reachable prefixes of other rails, as one object for similar NICs."""
         return self._others[nic.rail]
 
     def unreachable(self, nic: Nic) -> tuple[str, ...]:
-        """Return the rest of the fabric's address space; empty if a route already has that very prefix."""
+        """The rest of the fabric's address space; empty if a route already has that very prefix."""
         pool = self.fabric.host_pool_v6 if self._is_ipv6 else self.fabric.host_pool
         return () if pool == self.connected(nic) or pool in self._rails[nic.rail] else (pool,)

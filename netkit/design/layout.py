@@ -57,7 +57,7 @@ def arrange(hardware: HardwareLookup) -> tuple[Layouts, list[Problem]]:
 
 
 def _needs(hardware: HardwareLookup) -> dict[str, tuple[int, int]]:
-    """Return the ports down and up that each tier needs with every ceiling reached."""
+    """The ports down and up that each tier needs with every ceiling reached."""
     intent, ceilings = hardware.intent, hardware.intent.ceilings
     spine, core = intent.switches.spine, intent.switches.core
     spine_links = intent.switches.leaf.uplinks_per_spine if spine else 0
@@ -72,7 +72,7 @@ def _needs(hardware: HardwareLookup) -> dict[str, tuple[int, int]]:
 
 
 def leaves_per_plane(hardware: HardwareLookup) -> int:
-    """Return how many leaves of a unit share a spine plane."""
+    """How many leaves of a unit share a spine plane."""
     spine = hardware.intent.switches.spine
     return -(-hardware.intent.rails // (spine.planes if spine else 1))
 
@@ -113,7 +113,7 @@ def _named(model: SwitchModel, split: Split, naming: PortName, positions: list[P
 
 
 def front_panel(hardware: HardwareLookup, role: str, side: str) -> dict[str, Position]:
-    """Return every port that a switch of a tier could have on a side, by name, whether the design uses it or not."""
+    """Every port that a switch of a tier could have on a side, by name, whether the design uses it or not."""
     split = hardware.up_split(role) if side == "up" else hardware.down_split(role)
     if split is None:
         return {}
@@ -141,20 +141,20 @@ def _port_limit(
 
 
 def plane_of_rail(hardware: HardwareLookup, rail: int) -> int:
-    """Return the spine plane of a rail's leaves."""
+    """The spine plane of a rail's leaves."""
     spine = hardware.intent.switches.spine
     return rail % spine.planes if spine else 0
 
 
 def leaf_place(hardware: HardwareLookup, unit: int, rail: int) -> int:
-    """Return the place of a leaf among the leaves below its spines."""
+    """The place of a leaf among the leaves below its spines."""
     spine = hardware.intent.switches.spine
     planes = spine.planes if spine else 1
     return (unit - 1) * leaves_per_plane(hardware) + rail // planes
 
 
 def spine_place(hardware: HardwareLookup, pod: int, slot: int) -> int:
-    """Return the place of a spine among the spines below its core plane."""
+    """The place of a spine among the spines below its core plane."""
     core = hardware.intent.switches.core
     planes = core.planes if core else 1
     return (pod - 1) * -(-hardware.intent.ceilings.spines // planes) + (slot - 1) // planes
@@ -166,7 +166,7 @@ def core_plane(hardware: HardwareLookup, slot: int) -> int:
 
 
 def parallel_links(hardware: HardwareLookup, tier: str) -> int:
-    """Return the number of parallel links from each switch of a tier to each one above."""
+    """The number of parallel links from each switch of a tier to each one above."""
     if tier == "leaf":
         return hardware.intent.switches.leaf.uplinks_per_spine
     spine: SpineTier | None = hardware.intent.switches.spine
@@ -174,7 +174,7 @@ def parallel_links(hardware: HardwareLookup, tier: str) -> int:
 
 
 def nic_distance(fabric: Fabric, near: Nic, far: Nic) -> NicDistance:
-    """Return the distance of two NICs; those in one unit on two leaves also meet at a spine."""
+    """The distance of two NICs; those in one unit on two leaves also meet at a spine."""
     one, other = fabric.switch(near.leaf), fabric.switch(far.leaf)
     if one is other:
         return "same leaf"

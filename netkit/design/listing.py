@@ -82,7 +82,7 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
 
 
 def addresses(fabric: Fabric) -> Iterator[AddressRow]:
-    """Yield every address of every device, and where it stands if this is known."""
+    """Yield every address of every device, and its rack if known."""
     for switch in fabric.switches:
         yield from _of_switch(switch)
     for host in fabric.hosts:

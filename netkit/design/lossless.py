@@ -23,7 +23,7 @@ KIB = 1024
 
 
 def profile(intent: Intent) -> LosslessProfile:
-    """Return the profile of an intent that has passed `problems`."""
+    """The profile of an intent that has passed `problems`."""
     lossless = intent.lossless
     mapping = dscp_to_priority(lossless)
     priorities = {lossless.roce.priority, lossless.cnp.priority}
@@ -52,7 +52,7 @@ def profile(intent: Intent) -> LosslessProfile:
 
 
 def dscp_to_priority(lossless: Lossless) -> tuple[int, ...]:
-    """Return the priority of each DSCP: blocks of eight, then the DSCPs the intent names."""
+    """The priority of each DSCP: blocks of eight, then the DSCPs the intent names."""
     mapping = [dscp // 8 for dscp in range(64)]
     for dscp in lossless.roce.dscp:
         mapping[dscp] = lossless.roce.priority
@@ -61,7 +61,7 @@ def dscp_to_priority(lossless: Lossless) -> tuple[int, ...]:
 
 
 def ecn(lossless: Lossless, speed_gbps: int) -> EcnThresholds:
-    """Return the ECN thresholds of a port speed: from the intent, else 3 µs and 30 µs at line rate."""
+    """The ECN thresholds of a port speed: from the intent, else 3 µs and 30 µs at line rate."""
     given = lossless.ecn.get(speed_gbps)
     if given:
         return EcnThresholds(given.min_bytes, given.max_bytes, given.probability_percent)
@@ -94,7 +94,7 @@ def _classes(lossless: Lossless) -> Iterator[Problem]:
     if cnp.priority == roce.priority:
         yield Problem(
             f"the strict CNP queue shares priority {cnp.priority} with the PFC class",
-            "give CNP a priority of its own: a paused CNP cannot end the congestion it reports",
+            "give CNP its own priority: a paused CNP cannot end the congestion it reports",
             ("lossless", "cnp", "priority"),
         )
     if rest.priority in {roce.priority, cnp.priority}:
@@ -162,13 +162,13 @@ class Computation:
 
 
 def vendor_row(model: SwitchModel, speed_gbps: int, cable_m: float) -> HeadroomRow | None:
-    """Return the vendor's row for the shortest listed cable that is long enough."""
+    """The vendor's row for the shortest listed cable that is long enough."""
     rows = [row for row in model.headroom_rows if row.speed_gbps == speed_gbps and row.cable_m >= cable_m]
     return min(rows, key=lambda row: row.cable_m, default=None)
 
 
 def compute(model: SwitchModel, split: Split, cable_m: float, mtu_bytes: int) -> Computation | None:
-    """Return the headroom by formula; None if the chip's cell size or the peer's response time is unknown."""
+    """The headroom by formula; None if the chip's cell size or the peer's response time is unknown."""
     method = catalog.method(model.asic)
     terms = _terms(model, method, split.speed_gbps, cable_m, mtu_bytes)
     if not model.cell_bytes or terms is None:
@@ -187,7 +187,7 @@ def compute(model: SwitchModel, split: Split, cable_m: float, mtu_bytes: int) ->
 
 
 def least_bytes(model: SwitchModel, speed_gbps: int, cable_m: float, mtu_bytes: int) -> int:
-    """Return what arrives after a pause with any chip: two cable lengths, and a frame already begun."""
+    """The bytes that arrive after a pause with any chip: two cable lengths, and a frame being sent."""
     return math.ceil(2 * cable_m * catalog.method(model.asic).ns_per_m * speed_gbps / 8) + mtu_bytes
 
 
@@ -229,7 +229,7 @@ def _delay(model: SwitchModel, name: str, of_method: float | None) -> float:
 
 
 def choose(model: SwitchModel, split: Split, cable: Cable, mtu_bytes: int, given_bytes: int | None) -> Headroom | None:
-    """Return the headroom to use: from the intent, else the vendor, else the formula; None if there is none."""
+    """The headroom to use: from the intent, else the vendor, else the formula; None if there is none."""
     row = vendor_row(model, split.speed_gbps, cable.length_m)
     if given_bytes is None and row:
         return Headroom(row.size_bytes, row.xoff_bytes, row.xon_bytes, row.xon_offset_bytes, "vendor", row.cable_m)

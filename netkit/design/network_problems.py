@@ -12,7 +12,7 @@ from netkit.intent.model import Intent, NetworkHosts
 from netkit.platforms import PLATFORMS
 
 OVERRIDES = frozenset({"version", "rack", "system_mac", "drain"})
-"""What an override may say of a switch of a network."""
+"""Keys that an override of a switch of a network may have."""
 
 
 def of_plans(intent: Intent, plans: Sequence[NetworkPlan], media: Mapping[str, Media]) -> Iterator[Problem]:
@@ -99,7 +99,7 @@ def _servers(intent: Intent, plan: NetworkPlan) -> Iterator[Problem]:
                 remedy = f"use a free one, such as {free}" if free else "lower the ceilings"
                 yield Problem(f"{name} is for a host, in use or up to the ceilings", remedy, (*path, "ports"))
             elif name in taken:
-                yield Problem(f"{name} leads to {taken[name]}", "give each a port of its own", (*path, "ports"))
+                yield Problem(f"{name} leads to {taken[name]}", "give each its own port", (*path, "ports"))
             taken.setdefault(name, server.name)
         for number in ((server.vlan,) if server.vlan else ()) + server.tagged:
             if number not in known:
@@ -230,7 +230,7 @@ def installed(designed: Fabric, intent: Intent) -> Iterator[Problem]:
 
 
 def _overridden(designed: Fabric, intent: Intent) -> Iterator[Problem]:
-    """Yield what an override says of a switch of a network only, and what its network says already."""
+    """Yield keys that an override of a switch of a network must not have, and those that its network sets already."""
     for name, override in intent.overrides.items():
         matched = [switch for switch in designed.switches if fnmatch.fnmatchcase(switch.name, name)]
         if matched and all(switch.access for switch in matched):

@@ -75,11 +75,11 @@ class NetworkPlan:
         return self.free_ports[self.free_ports.index(first) :] if first in self.free_ports else self.free_ports
 
     def kept_ports(self, intent: Intent) -> tuple[str, ...]:
-        """Return the ports of hosts, installed or not: a server or a peer at one of them would move others."""
+        """The ports of hosts, installed or not: a server or a peer at one of them would move others."""
         return self.host_ports[: self.most_hosts(intent) * self.nics_per_switch]
 
     def edge_panel(self, intent: Intent, device: str) -> EdgePanel:
-        """Return the ports of a switch that a peer outside may take: no host is at one of them, up to the ceilings."""
+        """The ports of a switch that a peer outside may take: no host is at one of them, up to the ceilings."""
         names = {*self.kept_ports(intent), *self.peer_ports}
         names |= {name for server in self.entry.servers for name in server.ports}
         kept = frozenset(self.panel[name][0] for name in names)
@@ -95,7 +95,7 @@ class NetworkPlan:
         )
 
     def number(self, intent: Intent, pod: int, unit: int, slot: int) -> int:
-        """Return the number of a host among those that may be attached, from 0; nothing installed moves it."""
+        """The number of a host among those that may be attached, from 0; nothing installed moves it."""
         ceilings = intent.ceilings
         units = self.entry.unit or range(1, ceilings.units + 1)
         pods = self.entry.pod or range(1, ceilings.pods + 1)
@@ -268,7 +268,7 @@ def _hosts(blueprint: Blueprint, plan: NetworkPlan) -> Iterator[tuple[InstalledU
 
 
 def attachments(blueprint: Blueprint, plans: Iterable[NetworkPlan]) -> dict[str, tuple[Attachment, ...]]:
-    """Return how each host is attached to networks, by its name."""
+    """How each host is attached to networks, by its name."""
     found: dict[str, tuple[Attachment, ...]] = {}
     for plan in plans:
         hosts, vlan = plan.entry.hosts, plan.host_vlan

@@ -63,9 +63,7 @@ def _access(fabric: Fabric) -> Iterator[Problem]:
         if switch.management and not switch.management.admits(switch.management.gateway):
             found[switch.management.gateway].append(switch.name)
     for gateway, names in found.items():
-        what = (
-            f"{gateway}, the gateway of {names[0]}, is not in it: who comes through NAT or a jump host there is cut off"
-        )
+        what = f"{gateway}, the gateway of {names[0]}, is not in it: access through NAT or a jump host there is cut off"
         yield _warning(what, "add it, if netkit or a collector comes from there", ("management", "allow"))
 
 
@@ -76,7 +74,7 @@ def _headroom(fabric: Fabric) -> Iterator[Problem]:
         if pool and (total := headroom_total(switch)) > pool:
             yield Problem(
                 f"the headroom of {switch.name} adds up to {total:,} bytes, its shared pool holds {pool:,}",
-                f"it lasts while at most {pool / total:.0%} of the ports are paused at once",
+                f"this suffices while at most {pool / total:.0%} of the ports are paused at once",
                 ("switches", switch.role, "model"),
                 severity="note",
             )
@@ -89,7 +87,7 @@ def _numbers(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
     for speed, ecn in intent.lossless.ecn.items():
         if ecn.min_bytes < ROCE_PACKET_BYTES <= ecn.max_bytes:
             path: Path = ("lossless", "ecn", speed, "min_bytes")
-            message = f"marking starts below one RoCE packet of {ROCE_PACKET_BYTES} bytes: in an empty queue"
+            message = f"ECN marking starts below one RoCE packet of {ROCE_PACKET_BYTES} bytes: in an empty queue"
             yield _warning(message, "3 µs at line rate are usual: speed in Gb/s × 375", path)
         for role in ROLES:
             switch = next(iter(fabric.tier(role)), None)  # type: ignore[arg-type]  # the names of ROLES are roles
@@ -100,7 +98,7 @@ def _numbers(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
                 yield _warning(message, "lower it", path)
     ways = max(sum(port.profile.role == "up" for port in switch.ports) for switch in fabric.switches)
     if ways > intent.routing.max_paths:
-        message = f"{ways} paths lead up from a switch, {intent.routing.max_paths} of them carry traffic"
+        message = f"a switch has {ways} upward paths, of which {intent.routing.max_paths} carry traffic"
         yield _warning(message, f"use {ways} or more", ("routing", "max_paths"))
     for warns, fails in THRESHOLD_PAIRS:
         worse, better = (fails, warns) if fails not in FALLING else (warns, fails)
@@ -109,7 +107,7 @@ def _numbers(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
             message = (
                 f"{warns} {getattr(intent.thresholds, warns):g} is beyond {fails} {getattr(intent.thresholds, fails):g}"
             )
-            yield _warning(message, "what warns should come before what fails", ("thresholds", warns))
+            yield _warning(message, "the warning limit must be milder than the failure limit", ("thresholds", warns))
 
 
 def _little_headroom(fabric: Fabric) -> Iterator[Problem]:
@@ -140,7 +138,7 @@ def _plugs(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Problem]:
             if module_at(end, name, media) is None:
                 missing.setdefault((link.kind, name, end.ports, end.form), end.device)
     for (kind, name, ports, form), device in missing.items():
-        message = f"no module is known that talks to {name} and fits {device}: {form}, {ports} a cage"
+        message = f"no known module works with {name} and fits {device}: {form}, {ports} a cage"
         yield _warning(message, "choose other media, or describe one in models/media.yaml", ("cables", kind, "media"))
     for (kind, name), group in links.items():
         if media[name].kind != "optical":
@@ -154,7 +152,9 @@ def _unpluggable(kind: str, name: str, stuck: list[CableAssembly], at: Mapping[E
     ends = (at[(first.device, first.port)], at[(first.peer, first.peer_port)])
     cages = " and ".join(f"{end.device} cage {end.cage}" for end in ends)
     count = sum(len(run.links) for run in stuck)
-    message = f"{name} joins one cage with one, or with cages of one port; {count} links do not run so, as at {cages}"
+    message = (
+        f"{name} connects one cage with one other, or with single-port cages; {count} links do not, such as at {cages}"
+    )
     return _warning(message, "choose optical modules and fibre, or other breakouts", ("cables", kind, "media"))
 
 
@@ -173,7 +173,7 @@ def _platforms(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
             )
         if tier.routing_mode not in {mode.name for mode in platform.routing_modes}:
             path: Path = ("switches", role, "routing_mode")
-            yield _warning(f"{platform.title} has one way to configure routing", "remove it", path)
+            yield _warning(f"{platform.title} has only one routing mode", "remove it", path)
     yield from _unknown_versions(fabric)
     if fabric.purpose == "production":
         yield from _ignored(fabric, intent)
@@ -189,7 +189,7 @@ def _unknown_versions(fabric: Fabric) -> Iterator[Problem]:
         newest = version_key(last)
         if newest and version_key(version)[: len(newest)] > newest:
             yield _warning(
-                f"{title} {version} is newer than all that was checked, and rendered as {last}",
+                f"{title} {version} is newer than all verified releases, and rendered as {last}",
                 "read its release notes, and try the configuration on one switch first",
                 ("switches", switch.role, "version"),
             )

@@ -20,7 +20,7 @@ Values = Mapping[tuple[str, str], str]
 
 
 def bits_for(count: int) -> int:
-    """Return the number of bits that distinguish `count` values."""
+    """The number of bits that distinguish `count` values."""
     return max(count - 1, 0).bit_length()
 
 
@@ -36,14 +36,14 @@ class Numbering:
     intent: Intent
 
     def unit_index(self, pod: int, unit: int) -> int:
-        """Return the index of a unit among all units up to the ceilings."""
+        """The index of a unit among all units up to the ceilings."""
         return (pod - 1) * self.intent.ceilings.units + unit - 1
 
     def leaf_number(self, pod: int, unit: int, rail: int) -> int:
         return self.unit_index(pod, unit) * self.intent.rails + rail
 
     def spine_number(self, pod: int, plane: int, slot: int) -> int:
-        """Return the number of a spine, from 0. Two-tier fabrics count planes, three-tier fabrics pods."""
+        """The number of a spine, from 0. Two-tier fabrics count planes, three-tier fabrics pods."""
         group = plane if self.intent.topology == "two-tier" else pod - 1
         return group * self.intent.ceilings.spines + slot - 1
 
@@ -78,17 +78,17 @@ class Numbering:
         return dotted_quad(_in_pool(self.intent.pools.loopbacks, role, number, 1))
 
     def management(self, role: str, number: int) -> str:
-        """Return the out-of-band address of a switch; the intent must have a management pool."""
+        """The out-of-band address of a switch; the intent must have a management pool."""
         management = self.intent.management
         return dotted_quad(_in_pool(management.pool, role, number, management.first_offset)) if management else ""
 
     def loopback_v6(self, role: str, number: int) -> str:
-        """Return the IPv6 loopback, at the place in its pool that the IPv4 one has; empty without a pool."""
+        """The IPv6 loopback, at the place in its pool that the IPv4 one has; empty without a pool."""
         pools = self.intent.pools
         return str(pools.loopbacks_v6[_offset(pools.loopbacks, role, number, 1)]) if pools.loopbacks_v6 else ""
 
     def management_v6(self, role: str, number: int) -> str:
-        """Return the out-of-band IPv6 address; empty without a pool."""
+        """The out-of-band IPv6 address; empty without a pool."""
         management = self.intent.management
         if management is None or management.pool_v6 is None:
             return ""
@@ -96,7 +96,7 @@ class Numbering:
 
     @cached_property
     def rail_length(self) -> int:
-        """The prefix length of a rail that has none of its own."""
+        """The default prefix length of a rail."""
         return self.intent.pools.hosts.prefixlen + bits_for(self.intent.rails)
 
     @cached_property
@@ -139,7 +139,7 @@ class Numbering:
         return 32 - bits_for((hosts + 1) * addresses + 2)
 
     def host_address(self, leaf_base: int, slot: int) -> tuple[int, int]:
-        """Return the gateway and the address of the NIC in a slot; the addresses of its pods follow.
+        """The gateway and the address of the NIC in a slot; the addresses of its pods follow.
 
         A subnet is cut into blocks of `addresses_per_nic` behind its network address. The gateway is the first address
         of block 0, and the host in slot n that of block n: each block has the same number of addresses left for pods.
@@ -155,13 +155,13 @@ class Numbering:
         return str(own) if own else f"{dotted_quad(self.rail_base(rail))}/{self.rail_length}"
 
     def rail_base(self, rail: int) -> int:
-        """Return the first address of a rail, as an integer."""
+        """The first address of a rail, as an integer."""
         if own := self.own_rails.get(rail):
             return int(own.network_address)
         return int(self.intent.pools.hosts.network_address) + (rail << (32 - self.rail_length))
 
     def leaf_base(self, pod: int, unit: int, rail: int) -> int:
-        """Return the first address of a leaf's prefix, as an integer."""
+        """The first address of a leaf's prefix, as an integer."""
         return self.rail_base(rail) + (self.unit_index(pod, unit) << (32 - self.leaf_length))
 
     @cached_property
@@ -176,7 +176,7 @@ class Numbering:
         return (pool.prefixlen if pool else 0) + bits_for(self.intent.rails)
 
     def rail_prefix_v6(self, rail: int) -> str:
-        """Return the IPv6 prefix of a rail; empty without a pool."""
+        """The IPv6 prefix of a rail; empty without a pool."""
         if own := self.own_rails_v6.get(rail):
             return str(own)
         return f"{IPv6Address(self.rail_base_v6(rail))}/{self.rail_length_v6}" if self.intent.pools.hosts_v6 else ""
@@ -188,12 +188,12 @@ class Numbering:
         return int(pool.network_address) + (rail << (128 - self.rail_length_v6)) if pool else 0
 
     def leaf_base_v6(self, pod: int, unit: int, rail: int) -> int:
-        """Return the first IPv6 address of a leaf's prefix, as an integer; 0 without a pool."""
+        """The first IPv6 address of a leaf's prefix, as an integer; 0 without a pool."""
         first = self.rail_base_v6(rail)
         return first + (self.unit_index(pod, unit) << (128 - LEAF_LENGTH_V6)) if first else 0
 
     def link_addresses(self, role: str, lower: int, slot: int, link: int) -> tuple[int, int]:
-        """Return the addresses of the lower and the upper end of a link between switches; the intent must have a pool.
+        """The addresses of the lower and the upper end of a link between switches; the intent must have a pool.
 
         `lower` is the number of the lower switch, `slot` that of the upper one; `link` counts parallel links from 0.
         """
@@ -224,7 +224,7 @@ class Numbering:
         return {role: (needs[role] + 1, _share(pool, role)[1]) for role in ("leaf", "spine", "core") if needs[role]}
 
     def management_needs(self) -> dict[str, tuple[int, int]]:
-        """Return the same for the management pool."""
+        """The same for the management pool."""
         management, needs = self.intent.management, self.counts
         if not management:
             return {}
@@ -236,7 +236,7 @@ class Numbering:
 
 
 def _share(pool: IPv4Network, role: str) -> tuple[int, int]:
-    """Return the start and the size of a role's part of a pool."""
+    """The start and the size of a role's part of a pool."""
     size = pool.num_addresses
     return {"leaf": (0, size // 2), "spine": (size // 2, size // 4), "core": (size * 3 // 4, size // 4)}[role]
 
@@ -261,7 +261,7 @@ class RenumberedValue:
 
 
 def renumbered(running: Fabric, intended: Fabric) -> tuple[RenumberedValue, ...]:
-    """Return the changed numbers of devices in both designs, equal changes together."""
+    """The changed numbers of devices in both designs, equal changes together."""
     found: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
     devices: tuple[Switch | Host, ...] = (*intended.switches, *intended.hosts)
     for device in devices:

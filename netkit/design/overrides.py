@@ -100,7 +100,7 @@ def _of_hosts(override: Override, hosts: Sequence[Host], path: Path) -> Iterator
             wired = override.leaves.get(nic.rail, nic.leaf)
             if wired != nic.leaf:
                 yield Problem(
-                    f"rail {nic.rail} of unit {host.unit} would land on two leaves:"
+                    f"rail {nic.rail} of unit {host.unit} would be on two leaves:"
                     f" {host.name} on {wired}, its peers on {nic.leaf}",
                     f"wire it to {nic.leaf} {nic.leaf_port}",
                     (*path, "leaves", nic.rail),

@@ -62,7 +62,7 @@ def phases(intent: Intent, steps: Sequence[str], catalog: Catalog) -> Iterator[G
 
 
 def _grown(intent: Intent, step: str) -> Intent:
-    """Return the intent after a step; what is installed stays as it is."""
+    """The intent after a step; installed devices are unchanged."""
     wanted, now = _settings(step), _sizes(intent)
     most = _most(intent)
     for key, count in wanted.items():
@@ -99,7 +99,7 @@ def _wrong(step: str, what: str, remedy: str) -> UsageError:
 
 
 def _sizes(intent: Intent) -> dict[str, int]:
-    """Return the present number of each thing that may grow; hosts are those of the fullest unit."""
+    """The present number of each thing that may grow; hosts are those of the fullest unit."""
     units = sum(len(entry.pod) * len(entry.unit) for entry in intent.units)
     found = {"units": units, "hosts": max(len(entry.hosts) for entry in intent.units)}
     for role, key in (("spine", "spines"), ("core", "cores")):
@@ -115,7 +115,7 @@ def _most(intent: Intent) -> Mapping[str, int]:
 
 
 def _units(intent: Intent, wanted: Mapping[str, int]) -> tuple[Unit, ...]:
-    """Return the units after a step: those there are, more hosts in them if wanted, and new ones at free places."""
+    """The units after a step: those there are, more hosts in them if wanted, and new ones at free places."""
     hosts = wanted.get("hosts", _sizes(intent)["hosts"])
     kept = tuple(
         entry.model_copy(update={"hosts": _filled(entry.hosts, hosts)}) if "hosts" in wanted else entry
@@ -135,7 +135,7 @@ def _units(intent: Intent, wanted: Mapping[str, int]) -> tuple[Unit, ...]:
 
 
 def _filled(slots: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Return slots with the first free ones added until there are as many as wanted."""
+    """Slots with the first free ones added until there are as many as wanted."""
     free = (slot for slot in range(1, count + len(slots) + 1) if slot not in slots)
     return tuple(sorted((*slots, *islice(free, max(count - len(slots), 0)))))
 
@@ -200,7 +200,7 @@ def candidates(gpus: int, ratio: float, models: Sequence[str], catalog: Catalog)
 
 
 def _found(one: CapacityDesign, hosts: int, ratio: float, platform: str, catalog: Catalog) -> CapacityDesign:
-    """Return a design on a platform with its figures, or the reason why there is none."""
+    """A design on a platform with its figures, or the reason why there is none."""
     try:
         if one.planes:
             size = _two_tier(hosts, ratio, platform, one.model, one.planes, catalog)
@@ -217,13 +217,13 @@ def _found(one: CapacityDesign, hosts: int, ratio: float, platform: str, catalog
 
 
 def _platforms(name: str, catalog: Catalog) -> list[str]:
-    """Return the platforms that a model runs, first the one whose usual model it is."""
+    """The platforms that a model runs, first the one whose usual model it is."""
     known = [platform for platform in PLATFORMS if platform in catalog.switch(name).platforms]
     return sorted(known, key=lambda platform: PLATFORMS[platform].starting_point[0] != name)
 
 
 def designed(size: Size, catalog: Catalog) -> Summary:
-    """Return the figures of the fabric that `netkit init` writes for a size."""
+    """The figures of the fabric that `netkit init` writes for a size."""
     text = scaffold.text(Path("fabric"), size, catalog)
     fabric = build(Intent.model_validate(document.parse(text, "fabric.yaml").value), catalog)
     return capacity.summarize(fabric, catalog.media())
@@ -235,7 +235,7 @@ def _rail_only(hosts: int, platform: str, model: str, catalog: Catalog) -> Size 
 
 
 def _two_tier(hosts: int, ratio: float, platform: str, model: str, planes: int, catalog: Catalog) -> Size | None:
-    """Return the fewest spines that keep the ratio, with units as large as the ports of a leaf allow."""
+    """The fewest spines that keep the ratio, with units as large as the ports of a leaf allow."""
     ports = scaffold.ports_of(catalog.switch(model))
     units = -(-hosts // (ports // 2))
     per_unit = -(-hosts // units)

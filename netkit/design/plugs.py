@@ -32,7 +32,7 @@ class CableAssembly:
 
 
 def sockets(fabric: Fabric) -> dict[End, Socket]:
-    """Return the cage of every port."""
+    """The cage of every port."""
     found: dict[End, Socket] = {}
     for switch in fabric.switches:
         for port in switch.ports:
@@ -53,7 +53,7 @@ def sockets(fabric: Fabric) -> dict[End, Socket]:
 
 
 def module_at(socket: Socket, name: str, media: Mapping[str, Media]) -> str | None:
-    """Return the optical module for a cage; "" if the cable brings its own end, None if none fits."""
+    """The optical module for a cage; "" if the cable brings its own end, None if none fits."""
     if media[name].kind != "optical":
         return ""
     module = module_for(media, name, socket.ports, socket.form)

@@ -22,7 +22,7 @@ class PrefixRule:
         return self.prefix.endswith(f"/{self.length}")
 
     def text(self, longer: str) -> str:
-        """Return the rule in a NOS's syntax; `longer` is its form for prefixes of length {0} inside."""
+        """The rule in a NOS's syntax; `longer` is its form for prefixes of length {0} inside."""
         return self.prefix if self.is_exact else f"{self.prefix} {longer.format(self.length)}"
 
 
@@ -37,7 +37,7 @@ class PrefixList:
 
 
 def announced(fabric: Fabric, switch: Switch) -> Literal["LOCAL", "FABRIC"]:
-    """Return the list of what a switch announces: leaves their own prefixes, the tiers above everything."""
+    """The list of what a switch announces: leaves their own prefixes, the tiers above everything."""
     return "LOCAL" if switch.role == "leaf" and not fabric.routing.leaf_exports_all else "FABRIC"
 
 

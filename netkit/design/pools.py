@@ -88,7 +88,7 @@ def _ipv6(intent: Intent) -> Iterator[Problem]:
                 yield Problem(f"{pool} overlaps {other} {taken}", "choose pools that do not overlap", path)
         found[name] = pool
     if pools.hosts_v6 and pools.loopbacks_v6 is None:
-        message = "the switches have no IPv6 addresses of their own to answer from"
+        message = "the switches have no IPv6 addresses to answer from"
         yield Problem(message, "give loopbacks_v6 too", ("pools", "hosts_v6"))
     if not (management.pool_v6 if management else pools.loopbacks_v6):
         yield from _servers_v6(intent)
@@ -202,7 +202,7 @@ def _rail_v6(intent: Intent, numbering: Numbering, rail: int, own: IPv6Network, 
 
 
 def _room(rail_length: int, leaf_length: int) -> int:
-    """Return how many prefixes of leaves fit into one of a rail."""
+    """How many prefixes of leaves fit into one of a rail."""
     return 1 << leaf_length - rail_length if leaf_length >= rail_length else 0
 
 

@@ -1,4 +1,4 @@
-"""Which device hangs where in which rack. A height that no source tells stays unknown."""
+"""The rack and units of each device. A height without a source stays unknown."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -34,7 +34,7 @@ class Rack:
 
     @property
     def units(self) -> int:
-        """The highest unit in use: how high the rack itself is, the intent does not say."""
+        """The highest unit in use; the intent does not contain the height of the rack."""
         return max((one.top for one in self.devices), default=0)
 
 
@@ -53,6 +53,6 @@ def racks(fabric: Fabric, chosen: Collection[str]) -> Iterator[Rack]:
 
 
 def placed(device: Switch | Host) -> RackDevice:
-    """Return a device with its place in its rack."""
+    """A device with its place in its rack."""
     role = "host" if isinstance(device, Host) else device.role
     return RackDevice(device.name, role, device.model.name, device.rack_unit or 0, device.model.height_u)

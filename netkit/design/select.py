@@ -35,7 +35,7 @@ KNOWN: Mapping[str, Collection[str]] = {"role": get_args(Role), "platform": ACCE
 
 
 def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
-    """Return the devices an expression selects.
+    """The devices an expression selects.
 
     Terms are separated by commas or spaces: `leaf0*`, `role=spine`, `rail=3`. Terms on one attribute add up, different
     attributes narrow each other, and `!` before a term excludes. Selecting nothing is an error, and so is a term that
@@ -78,7 +78,7 @@ def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
 
 
 def select_clusters(fabric: Fabric, expression: str) -> tuple[tuple[Cluster, ...], str]:
-    """Return the clusters that an expression names, all without one, and the rest, which selects devices."""
+    """The clusters that an expression names, all without one, and the rest, which selects devices."""
     terms = expression.replace(",", " ").split()
     if not terms:
         return fabric.clusters, expression

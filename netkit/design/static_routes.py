@@ -13,7 +13,7 @@ DEFAULT_ROUTE = IPv4Network("0.0.0.0/0")
 
 
 def with_static_routes(fabric: Fabric, entries: Iterable[StaticRouteIntent]) -> Fabric:
-    """Return a fabric whose switches have their static routes."""
+    """A fabric whose switches have their static routes."""
     found: dict[tuple[str, str], dict[str, list[str]]] = {}
     for entry in entries:
         for device in _selected(fabric, entry):

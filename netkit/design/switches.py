@@ -240,7 +240,7 @@ def _switch(
 
 
 def edge_panel(blueprint: Blueprint, role: str, name: str, ports: Iterable[Port]) -> EdgePanel:
-    """Return the ports of a switch that a peer outside may take: none of its own, up to the ceilings."""
+    """The ports of a switch that a peer outside may use: none that the fabric needs up to the ceilings."""
     hardware, layout = blueprint.hardware_of(role, name), blueprint.layout(role, name)
     kept = {at.cage for at in (*layout.down, *layout.up)} | {port.cage for port in ports}
     platform = hardware.tier(role).platform

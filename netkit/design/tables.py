@@ -81,7 +81,7 @@ def rails(fabric: Fabric) -> Iterator[TableRow]:
 
 
 def _vlans(fabric: Fabric) -> Mapping[int, int]:
-    """Return the VLAN that most leaves of each rail have."""
+    """The VLAN that most leaves of each rail have."""
     found: dict[int, list[int]] = defaultdict(list)
     for leaf in fabric.tier("leaf"):
         if leaf.vlan:

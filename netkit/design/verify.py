@@ -50,7 +50,7 @@ def ceilings(intent: Intent) -> Iterator[Problem]:
             yield from _beyond(tier.slots, getattr(limit, ceiling), ceiling, ("switches", role, "slots"))
     units = sum(len(entry.pod) * len(entry.unit) for entry in intent.units)
     if intent.topology == "rail-only" and units > 1:
-        message = f"a rail-only fabric joins the hosts of a rail by one leaf, but there are {units} units"
+        message = f"a rail-only fabric connects the hosts of a rail with one leaf, but there are {units} units"
         yield Problem(message, "use one unit, or set topology: two-tier and add spines", ("units",))
 
 
@@ -70,8 +70,8 @@ def _host_names(names: Iterable[int], slots: tuple[int, ...], units: int, path: 
                 f"slot {slot} has no host", "name a slot of this unit's hosts, or remove the line", (*path, slot)
             )
         elif units > 1:
-            message = f"the name for slot {slot} would go to a host in each of {units} units"
-            yield Problem(message, "give the unit an entry of its own", (*path, slot))
+            message = f"the name for slot {slot} would be given to a host in each of {units} units"
+            yield Problem(message, "give the unit its own entry", (*path, slot))
 
 
 def fabric(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str]) -> Iterator[Problem]:
@@ -95,7 +95,7 @@ def fabric(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str
         yield Problem(
             f"the routing admits a valley path for the lossless class: {found[0]}{more}",
             "keep leaf_export: local, spine_asn: shared and allowas_in: false,"
-            " or pauses can wait for each other in a cycle",
+            " or pauses can block each other in a cycle",
             ("routing", "allowas_in") if routing.allowas_in else path,
         )
 
@@ -173,7 +173,7 @@ def _names_path(designed: Fabric, intent: Intent) -> Callable[[str], Path]:
 
 
 def _owners(intent: Intent, rows: EntryPlaces, key: str, default: Path) -> Callable[[str, str], Path]:
-    """Return a lookup of where a device's value is written: in a table, in its override, or in the pool."""
+    """A lookup of where a device's value is written: in a table, in its override, or in the pool."""
     written = {name for name, override in intent.overrides.items() if key in override.model_fields_set}
 
     def path(holder: str, value: str) -> Path:
@@ -267,7 +267,7 @@ def _given_headroom(designed: Fabric) -> Iterator[Problem]:
         over = f"over {profile.cable.length_m:g} m at {speed}G"
         yield Problem(
             f"{least:,} bytes still arrive at {switch.name} after a pause, {over}",
-            "give more than that, and what both ends take to react; or remove the line, and netkit computes it",
+            "give more than that, plus the reaction of both ends, or remove the line to have netkit compute it",
             ("lossless", "headroom", speed, "xoff_bytes"),
         )
 
@@ -291,7 +291,7 @@ def _ecn(designed: Fabric, intent: Intent) -> Iterator[Problem]:
             reported.add(speed)
             message = f"{ecn.min_bytes:,} bytes are more than {switch.model.name} has for the lossless class, {limit:,}"
             path = ("lossless", "ecn", speed, "min_bytes")
-            yield Problem(message, "no queue grows so long, and nothing is ever marked: lower it", path)
+            yield Problem(message, "no queue grows that long, so no packet is ever marked: lower it", path)
 
 
 def _vlans(designed: Fabric, intent: Intent) -> Iterator[Problem]:
@@ -306,17 +306,17 @@ def _vlans(designed: Fabric, intent: Intent) -> Iterator[Problem]:
             given = rows.path(switch.name, "vlan") or of_rails.get(switch.rail)
             yield Problem(
                 f"{switch.name} would have VLAN {switch.vlan.number}:"
-                f" {PLATFORMS[switch.platform].title} keeps {reserved[0]} to {reserved[-1]} for itself",
-                "choose one that keeps clear"
+                f" {PLATFORMS[switch.platform].title} reserves {reserved[0]} to {reserved[-1]}",
+                "choose one outside this range"
                 if given
-                else f"{intent.rails} rails take the numbers from first_vlan on: choose one that keeps clear",
+                else f"{intent.rails} rails take the numbers from first_vlan on: choose one outside this range",
                 given or ("pools", "first_vlan"),
             )
             return
 
 
 def _length_path(intent: Intent, kind: str, length_m: float) -> Path:
-    """Return where a cable length is written."""
+    """Where a cable length is written."""
     for index, unit in enumerate(intent.units):
         if getattr(unit, f"{kind}_cable_m", None) == length_m:
             return ("units", index, f"{kind}_cable_m")
@@ -327,13 +327,13 @@ def _length_path(intent: Intent, kind: str, length_m: float) -> Path:
 
 
 def headroom_total(switch: Switch) -> int:
-    """Return the headroom that all ports of a switch need together."""
+    """The headroom that all ports of a switch need together."""
     rooms = (port.profile.headroom for port in switch.ports)
     return sum(max(room.size_bytes, room.xoff_bytes) for room in rooms if room)
 
 
 def headroom_limit(switch: Switch, pool_percent: int) -> int | None:
-    """Return the packet buffer the lossless class may use; None if no source states it."""
+    """The packet buffer the lossless class may use; None if no source states it."""
     return switch.model.buffer_bytes * pool_percent // 100 if switch.model.buffer_bytes else None
 
 
@@ -343,7 +343,7 @@ def _adaptive_routing(designed: Fabric, intent: Intent) -> Iterator[Problem]:
     if wanting and without:
         yield Problem(
             f"adaptive routing is on for {wanting[0].name} but off for {without[0].name}",
-            "switch it on everywhere or nowhere: half of it drops a fabric to a few Mb/s",
+            "enable it everywhere or nowhere: with only a part, a fabric drops to a few Mb/s",
             _owners(intent, EntryPlaces.of(designed, intent), "adaptive_routing", ("adaptive_routing",))(
                 (without if len(without) <= len(wanting) else wanting)[0].name, ""
             ),

@@ -24,7 +24,7 @@ class CounterKind:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The counters of a device at one moment."""
+    """The counters of a device at one time."""
 
     at_s: float
     counters: Counters = field(default_factory=dict)
@@ -53,8 +53,8 @@ COUNTERS: Mapping[str, CounterKind] = {
     "tx_packets": CounterKind("port", "packets", "sent"),
     "rx_errors": CounterKind("port", "packets", "received damaged"),
     "tx_errors": CounterKind("port", "packets", "not sent because of an error"),
-    "rx_drops": CounterKind("port", "packets", "received and thrown away"),
-    "tx_drops": CounterKind("port", "packets", "thrown away before they were sent"),
+    "rx_drops": CounterKind("port", "packets", "received and discarded"),
+    "tx_drops": CounterKind("port", "packets", "discarded before they were sent"),
     "carrier_changes": CounterKind("port", "events", "times the link went down or up"),
     "link_downs": CounterKind("port", "events", "times the link went down"),
     # PFC, by priority
@@ -62,28 +62,28 @@ COUNTERS: Mapping[str, CounterKind] = {
     "tx_pause": CounterKind("priority", "frames", "pauses sent: this end is congested"),
     "port_rx_pause": CounterKind("port", "frames", "pauses received, all priorities together", 32),
     "port_tx_pause": CounterKind("port", "frames", "pauses sent, all priorities together", 32),
-    "rx_pause_us": CounterKind("priority", "microseconds", "time it was held up by the other end"),
-    "tx_pause_us": CounterKind("priority", "microseconds", "time it held up the other end"),
-    "buffer_drops": CounterKind("priority", "packets", "received and lost for want of buffer: the headroom overran"),
-    "port_buffer_drops": CounterKind("port", "packets", "received and lost for want of buffer, of all priorities"),
+    "rx_pause_us": CounterKind("priority", "microseconds", "time it was paused by the other end"),
+    "tx_pause_us": CounterKind("priority", "microseconds", "time it paused the other end"),
+    "buffer_drops": CounterKind("priority", "packets", "received and lost for lack of buffer: the headroom overflowed"),
+    "port_buffer_drops": CounterKind("port", "packets", "received and lost for lack of buffer, of all priorities"),
     "priority_rx_packets": CounterKind("priority", "packets", "received on the priority"),
     "priority_tx_packets": CounterKind("priority", "packets", "sent on the priority"),
     # Queues
     "queue_tx_packets": CounterKind("queue", "packets", "sent from the queue"),
     "queue_tx_bytes": CounterKind("queue", "bytes", "sent from the queue"),
     "queue_drops": CounterKind("queue", "packets", "tail drops of the queue"),
-    "queue_ecn_marked": CounterKind("queue", "packets", "marked with CE on their way out"),
-    "ecn_marked": CounterKind("port", "packets", "marked with CE on their way out, all queues together"),
+    "queue_ecn_marked": CounterKind("queue", "packets", "marked with CE on egress"),
+    "ecn_marked": CounterKind("port", "packets", "marked with CE on egress, all queues together"),
     # PFC watchdog, by priority
-    "watchdog_detected": CounterKind("priority", "events", "storms the watchdog has seen"),
+    "watchdog_detected": CounterKind("priority", "events", "storms that the watchdog detected"),
     "watchdog_restored": CounterKind("priority", "events", "storms that are over"),
-    "watchdog_drops": CounterKind("priority", "packets", "thrown away by the watchdog"),
+    "watchdog_drops": CounterKind("priority", "packets", "dropped by the watchdog"),
     # FEC
     "fec_corrected": CounterKind("port", "codewords", "repaired"),
-    "fec_uncorrectable": CounterKind("port", "codewords", "beyond repair: packets are lost"),
+    "fec_uncorrectable": CounterKind("port", "codewords", "uncorrectable: packets are lost"),
     "fec_symbol_errors": CounterKind("port", "events", "wrong symbols"),
-    "fec_bin": CounterKind("bin", "codewords", "with so many wrong symbols"),
-    "corrected_bits": CounterKind("port", "bits", "wrong before FEC and repaired"),
+    "fec_bin": CounterKind("bin", "codewords", "codewords with this many wrong symbols"),
+    "corrected_bits": CounterKind("port", "bits", "wrong before FEC and corrected"),
     "received_bits": CounterKind("port", "bits", "received, good or bad"),
     # RoCE of a NIC
     "cnp_sent": CounterKind("port", "packets", "CNPs this NIC sent because packets arrived with CE"),
@@ -91,18 +91,18 @@ COUNTERS: Mapping[str, CounterKind] = {
     "cnp_ignored": CounterKind("port", "packets", "CNPs that arrived and were ignored"),
     "ecn_received": CounterKind("port", "packets", "RoCE packets that arrived with CE"),
     "out_of_sequence": CounterKind("port", "packets", "arrived out of order: loss, or spraying", 32),
-    "packet_seq_err": CounterKind("port", "packets", "a receiver asked for again", 32),
-    "local_ack_timeout": CounterKind("port", "events", "a sender waited in vain for an answer", 32),
+    "packet_seq_err": CounterKind("port", "packets", "requested again by a receiver", 32),
+    "local_ack_timeout": CounterKind("port", "events", "timeouts of a sender waiting for an answer", 32),
     "retries_exceeded": CounterKind("port", "events", "queue pairs that gave up", 32),
     "rnr_retries_exceeded": CounterKind("port", "events", "queue pairs whose receiver was never ready", 32),
     "out_of_buffer": CounterKind("port", "packets", "arrived with no receive work posted", 32),
     "adaptive_retransmits": CounterKind("port", "events", "retransmissions before a timeout", 32),
-    "duplicate_requests": CounterKind("port", "packets", "seen twice by a responder", 32),
+    "duplicate_requests": CounterKind("port", "packets", "duplicates received by a responder", 32),
     "slow_restart_cnps": CounterKind("port", "packets", "CNPs sent for loss instead of CE", 32),
     "icrc_errors": CounterKind("port", "packets", "with a wrong invariant CRC"),
     "rdma_rx_bytes": CounterKind("port", "bytes", "received by RDMA"),
     "rdma_tx_bytes": CounterKind("port", "bytes", "sent by RDMA"),
-    "pause_storm_warnings": CounterKind("port", "events", "times the NIC held up its switch for long"),
-    "pause_storm_errors": CounterKind("port", "events", "times the NIC stopped pausing because it never ended"),
-    "pci_stalls": CounterKind("port", "events", "seconds in which PCIe held up what was received"),
+    "pause_storm_warnings": CounterKind("port", "events", "times the NIC paused its switch for long"),
+    "pause_storm_errors": CounterKind("port", "events", "times the NIC stopped an endless pause"),
+    "pci_stalls": CounterKind("port", "events", "seconds in which PCIe delayed received packets"),
 }

@@ -16,7 +16,7 @@ class Absent:
     reason: str
 
 
-NOT_ASKED = Absent("nobody asked for it")
+NOT_ASKED = Absent("not requested")
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _validator() -> SchemaValidator:
 
 
 def validator(adapter: TypeAdapter[Any]) -> SchemaValidator:
-    """Return what validates plain values, without numbers that are not finite."""
+    """What validates plain values, without numbers that are not finite."""
     return SchemaValidator(_finite(adapter.core_schema))
 
 
@@ -99,7 +99,7 @@ def _finite(schema: Any) -> Any:
 
 def _bounded(data: bytes, file: str) -> bytes:
     if len(data) > MOST_BYTES:
-        what = f"is larger than {MOST_BYTES / 2**30:g} GiB, more than any snapshot"
+        what = f"is larger than {MOST_BYTES / 2**30:g} GiB, the limit for snapshots"
         raise SnapshotError(Problem(what, "name a file that netkit snapshot has written", file=file))
     return data
 

@@ -75,7 +75,7 @@ JobEvent = JobAnswer | JobProgress | LostJob
 
 
 def sign_answer(envelope: Envelope, payload: bytes, key: Ed25519PrivateKey) -> bytes:
-    """Return a message; MessageError if the payload is too large for one."""
+    """A message; MessageError if the payload is too large for one."""
     if len(payload) > MOST_PART_BYTES:
         raise MessageError(f"a part of its answer has {len(payload):,} bytes; at most {MOST_PART_BYTES:,} are sent")
     head = canonical(envelope.model_copy(update={"size": len(payload)}).model_dump(mode="json"))
@@ -88,7 +88,7 @@ def sign_answer(envelope: Envelope, payload: bytes, key: Ed25519PrivateKey) -> b
 
 
 def open_answer(message: bytes, keys: PublicKeys, site: str) -> tuple[Envelope, bytes]:
-    """Return what is in a message, still compressed; MessageError unless the site signed it."""
+    """What is in a message, still compressed; MessageError unless the site signed it."""
     if len(message) > MOST_BYTES:
         raise MessageError(f"it has {len(message):,} bytes; an answer has at most {MOST_BYTES:,}")
     body = signing.opened(message, PURPOSE, verifiers(keys))
@@ -100,7 +100,7 @@ def open_answer(message: bytes, keys: PublicKeys, site: str) -> tuple[Envelope, 
     try:
         envelope = Envelope.model_validate_json(head)
     except ValidationError:
-        raise MessageError("its header is not one that this version knows") from None
+        raise MessageError("its header is not known to this version") from None
     if canonical(envelope.model_dump(mode="json")) != head:
         raise MessageError("its header is not canonical")
     if envelope.site != site:
@@ -147,11 +147,11 @@ class PendingJob:
         if envelope.sequence in attempt.parts:
             return
         if attempt.end is not None and envelope.sequence > attempt.end:
-            raise MessageError("it is numbered behind the end of its attempt")
+            raise MessageError("its number is after the end of its attempt")
         payload = unpacked(packed, envelope.size)  # before anything is kept, so that a completed attempt is whole
         if envelope.kind in ENDS:
             if attempt.end is not None or max(attempt.parts, default=-1) > envelope.sequence:
-                raise MessageError("its attempt has ended otherwise")
+                raise MessageError("its attempt has already ended with another result")
             attempt.end = envelope.sequence
         held = packed if envelope.kind == "part" else b""
         if attempt.bytes_held + len(held) > MOST_BUFFERED_BYTES:

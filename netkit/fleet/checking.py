@@ -45,7 +45,7 @@ EMPTY = Facts()
 
 
 def packed(devices: Iterable[Observation]) -> bytes:
-    """Return the facts of devices as JSON."""
+    """The facts of devices as JSON."""
     packing = _Packing()
     found = [packing.device(one) for one in devices]
     document = {"devices": found, "values": packing.values, "places": [list(places) for places in packing.places]}
@@ -53,7 +53,7 @@ def packed(devices: Iterable[Observation]) -> bytes:
 
 
 def unpacked(data: bytes) -> Sequence[Observation]:
-    """Return the devices; FleetError if they are damaged."""
+    """The devices; FleetError if they are damaged."""
     try:
         return _FactsUnpacking.of(json.loads(data)).found()
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, ValidationError):
@@ -214,7 +214,7 @@ class _FactsUnpacking:
 
 
 def _shared(kind: str, values: Mapping[str, Any]) -> Sequence[Any]:
-    """Return values in their order; the limits of modules are few, and become one object each."""
+    """Values in their order; the limits of modules are few, and become one object each."""
     if kind != "modules":
         return list(values.values())
     known: dict[tuple[tuple[str, Limits], ...], Mapping[Any, Limits]] = {}
@@ -233,7 +233,7 @@ def _text(value: Any) -> str:
 
 
 def _index(value: Any) -> int:
-    """Return an index; a negative one would count from the end."""
+    """An index; a negative one would count from the end."""
     if type(value) is not int or value < 0:
         raise ValueError(value)
     return value
@@ -243,7 +243,7 @@ AT_ONCE = 32
 """Devices per part of an answer."""
 BESIDE = ("system",)
 """What reports show of each device, also where no check of several devices reads it."""
-UNDECLARED = "looks at other devices without declaring it: add reads=[…] to its decorator"
+UNDECLARED = "reads other devices without declaring it: add reads=[…] to its decorator"
 HEAD, RESULTS, FACTS = b"H", b"R", b"F"
 
 
@@ -324,7 +324,7 @@ class _Unpacking:
         """Refuse devices that the site was not asked for: they may be at another one."""
         others = [name for name in names if name not in self.asked]
         if others:
-            raise FleetError(Problem(f"its answer is about {others[0]}, which was not asked for"))
+            raise FleetError(Problem(f"its answer is about {others[0]}, which was not requested"))
 
     def _begun(self, content: bytes) -> Part:
         try:

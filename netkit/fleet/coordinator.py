@@ -97,7 +97,7 @@ class _SiteChannel:
     unsent: deque[SiteJob] = field(default_factory=deque)
     held: int = 0
     has_control: bool = False
-    """Whether a queue for what is said about running jobs was declared."""
+    """Whether the queue for control messages to running jobs was declared."""
     has_round: bool = False
     """Whether this run may hold the round there."""
     retry_s: float = FIRST_RETRY_S
@@ -105,7 +105,7 @@ class _SiteChannel:
 
 
 class Coordinator:
-    """Gives jobs to sites. Several may run at a time: each has a queue of its own for answers."""
+    """Gives jobs to sites. Several may run at a time: each has its own queue for answers."""
 
     def __init__(
         self, settings: FleetSettings, credentials: Credentials, report: Callable[[str], None] = lambda _: None
@@ -171,7 +171,7 @@ class Coordinator:
             try:
                 self._connect_after_last_round(site)
             except RoundTakenError as error:
-                raise RoundBusyError(Problem(str(error), "nothing was begun; wait for it to finish")) from None
+                raise RoundBusyError(Problem(str(error), "nothing was started; wait for it to finish")) from None
             except LinkError as error:
                 self._lose(site, error)
 

@@ -43,7 +43,7 @@ from netkit.project.project import Project
 READING_S, LISTING_S = 900, 120
 CHANGING_S = LONGEST_S - 600
 AGAIN_S = 10.0
-"""A worker is asked to stop again after so long: it may be another one by then."""
+"""The request to stop is repeated after this time, since another worker may have taken over."""
 Stopping = Callable[[], bool]
 EVENTS = TypeAdapter(list[DeployEvent])
 Work = DeployWork | RehearseWork | ResumeWork | RollbackWork
@@ -56,7 +56,7 @@ class LostRunError(DeployError):
 
 
 class LeftRunningError(Exception):
-    """The user left a run that goes on at its site."""
+    """The user left a run that continues at its site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class SitePart:
 
 @dataclass(frozen=True, slots=True)
 class RollOut:
-    """How the sites ended, and why some were not begun."""
+    """The results of the sites, and why some were not started."""
 
     sites: tuple[SiteOutcome, ...]
     stopped: str = ""
@@ -130,7 +130,7 @@ class FleetDeploying:
             return next(iter(plans.values()))
         routing = [name for name, plan in plans.items() if plan.has_routing and plan.changed]
         if len(routing) > 1:
-            what = f"routing changes at {' and '.join(routing)}: no site can tell in which order nothing is lost"
+            what = f"routing changes at {' and '.join(routing)}: no site sees enough to find an order without losses"
             raise DeployError(Problem(what, "change one site first: commit and deploy the change in two parts"))
         names = [device.name for device in self.project.devices()]
         some = list(plans.values())
@@ -155,7 +155,7 @@ class FleetDeploying:
         return parts
 
     def history(self, run: str | None = None, site: str = "") -> dict[str, Any]:
-        """Return for each site its runs on the fabric, or one run, as `text` and as `document`."""
+        """For each site its runs on the fabric, or one run, as `text` and as `document`."""
         placed = self._placed("", site)
         return {
             name: json.loads(text)
@@ -163,7 +163,7 @@ class FleetDeploying:
         }
 
     def located(self, name: str) -> tuple[str, str]:
-        """Return the site and full name of a run: `last`, or the beginning of its name."""
+        """The site and full name of a run: `last`, or the beginning of its name."""
         known = [(entry["run"], site) for site, found in self.history().items() for entry in found["document"]]
         chosen = [(run, site) for run, site in sorted(known, reverse=True) if name == "last" or run.startswith(name)]
         if not chosen:
@@ -176,7 +176,7 @@ class FleetDeploying:
         return site, run
 
     def unfinished(self) -> str:
-        """Return the site of the newest run that has not finished."""
+        """The site of the newest run that has not finished."""
         known = [(found["unfinished"], site) for site, found in self.history().items() if found["unfinished"]]
         if not known:
             raise UsageError(Problem("no run is left to resume", "netkit history --fleet DIR lists the runs"))
@@ -207,7 +207,7 @@ class FleetDeploying:
                 except LinkError as error:
                     raise FleetError(Problem(f"the broker, for {site}: {error}", "see its log")) from None
                 if is_held:
-                    what = f"{fabric} is being changed at {site}, by a run that an earlier coordinator began"
+                    what = f"{fabric} is being changed at {site}, by a run of an earlier coordinator"
                     remedy = "wait until it has ended: `netkit fleet status` shows it, `netkit history --fleet` its end"
                     raise FleetError(Problem(what, remedy))
             yield held
@@ -221,7 +221,7 @@ class FleetDeploying:
                 left = ", ".join(other.site for other in parts[number:])
                 try:
                     if why := self._why_not_next(found, known):
-                        return RollOut(tuple(found), f"{left}: not begun, since {why}")
+                        return RollOut(tuple(found), f"{left}: not started, because {why}")
                     turn.check()
                     with watching(part) as (on_event, is_stopping):
                         found.append(self.change(part, on_event, is_stopping))
@@ -232,7 +232,7 @@ class FleetDeploying:
                 except LeftRunningError:
                     if not found:
                         raise
-                    return RollOut(tuple(found), f"{part.site}: left, and goes on by itself")
+                    return RollOut(tuple(found), f"{part.site}: detached, and continues on its own")
         return RollOut(tuple(found))
 
     def rehearse(self, parts: Sequence[SitePart]) -> RollOut:
@@ -241,16 +241,16 @@ class FleetDeploying:
         return RollOut(tuple(_outcome(site, text) for site, text in texts.items()))
 
     def _why_not_next(self, found: Sequence[SiteOutcome], known: frozenset[tuple[str, str, str]]) -> str:
-        """Return why no other site may begin after these; empty if it may."""
+        """Why no other site may begin after these; empty if it may."""
         if not found:
             return ""
         last = found[-1]
         if last.outcome.exit_code or not last.is_finished:
-            return f"{last.site} did not end well"
+            return f"{last.site} did not succeed"
         return self._why_worse(known)
 
     def change(self, part: SitePart, on_event: EventHandler, is_stopping: Stopping) -> SiteOutcome:
-        """Run a job that changes devices; LeftRunningError if the user leaves it, and it goes on."""
+        """Run a job that changes devices; LeftRunningError if the user leaves it running."""
         commit, fabric = self.dispatch.committed(self.project)
         site, work = part.site, part.work
         job = new_job(site, fabric, commit, work, within_s=CHANGING_S, devices=tuple(part.names))
@@ -280,7 +280,7 @@ class FleetDeploying:
         return found
 
     def _why_worse(self, known: frozenset[tuple[str, str, str]]) -> str:
-        """Return what fails now and did not before, or why that cannot be told; empty if nothing does."""
+        """New failures, or why they cannot be determined; empty if there are none."""
         try:
             worse = sorted(self.failures() - known)
         except NetkitError as error:
@@ -288,7 +288,7 @@ class FleetDeploying:
         return f"{worse[0][0]} now fails on {' '.join(filter(None, worse[0][1:]))}" if worse else ""
 
     def failures(self) -> frozenset[tuple[str, str, str]]:
-        """Return what fails on the fabric now, check, device and place, and what was not reached."""
+        """What fails on the fabric now, check, device and place, and what was not reached."""
         collector = FleetCollector(self.dispatch)
         checking = replace(Checking.of(self.project, is_light=True), collector=collector)
         checks = [check for check in self.project.checks().values() if not check.has_window]
@@ -303,11 +303,11 @@ class FleetDeploying:
         return self.dispatch.committed(self.project)[1]
 
     def names(self, limit: str, site: str) -> Sequence[str]:
-        """Return what a site is asked about; empty if it is all that is there."""
+        """What a site is asked about; empty if it is all that is there."""
         return self._placed(limit, site).get(site, ())
 
     def _placed(self, limit: str, site: str = "") -> Mapping[str, Sequence[str]]:
-        """Return the sites with what they are asked about: nothing where it is all that is there."""
+        """The sites with what they are asked about: nothing where it is all that is there."""
         fabric = self._fabric
         placed = self.dispatch.placed(fabric, self.project.devices(limit))
         is_whole = not limit and len(placed) == 1
@@ -316,7 +316,7 @@ class FleetDeploying:
     def _read(
         self, works: Mapping[str, PlanWork | HistoryWork | Work], placed: Mapping[str, Sequence[str]]
     ) -> dict[str, bytes]:
-        """Return the answers of sites; FleetError if one has no plan, or none answers."""
+        """The answers of sites; FleetError if one has no plan, or none answers."""
         commit, fabric = self.dispatch.committed(self.project)
         jobs = [
             new_job(site, fabric, commit, work, within_s=_within_s(work), devices=tuple(placed[site]))

@@ -53,7 +53,7 @@ class Dispatch:
         return cls(settings, Credentials.load(folder, settings.broker))
 
     def site_of(self, folder: Path) -> str:
-        """Return the only site of the fabric in a folder; empty if it is at several."""
+        """The only site of the fabric in a folder; empty if it is at several."""
         fabric = path_in_repository(folder)
         found = [name for name, site in self.settings.sites.items() if fabric in site.fabrics]
         return found[0] if len(found) == 1 else ""
@@ -107,15 +107,15 @@ class Dispatch:
                 yield new_job(site, fabric, commit, own, within_s=within_s, devices=tuple(some))
 
     def committed(self, project: Project) -> tuple[str, str]:
-        """Return the commit that sites check out, and the folder of the fabric in the repository."""
+        """The commit that sites check out, and the folder of the fabric in the repository."""
         return committed(project.folder, [*project.template_folders, *beside(project.folder, CHECKS)])
 
     def names_at(self, project: Project, site: str) -> Sequence[str]:
-        """Return the devices of a fabric that a site is responsible for."""
+        """The devices of a fabric that a site is responsible for."""
         return self.placed(self.committed(project)[1], project.devices()).get(site, ())
 
     def placed(self, fabric: str, devices: Sequence[Device]) -> Mapping[str, list[str]]:
-        """Return the devices of each site; those of no unit are at the first one that has the fabric."""
+        """The devices of each site; those of no unit are at the first one that has the fabric."""
         having = {name: site.fabrics for name, site in self.settings.sites.items() if fabric in site.fabrics}
         sites = {name: fabrics[fabric].units for name, fabrics in having.items()}
         if not sites:

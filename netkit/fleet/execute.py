@@ -63,7 +63,7 @@ class Checkouts:
         self._trees = folder / "trees"
 
     def tree(self, commit: str) -> Path:
-        """Return the folder of a commit; FleetError if it is not on an allowed branch."""
+        """The folder of a commit; FleetError if it is not on an allowed branch."""
         private.make_folder(self._trees)
         self._unlock()
         if not (self._copy / "HEAD").exists():
@@ -74,7 +74,7 @@ class Checkouts:
                 branches = ", ".join(self._settings.branches)
                 what = f"the commit {commit[:10]} is not on {branches} of {self._settings.url}"
                 raise FleetError(
-                    Problem(what, "push it there, or add its branch to `branches` of the site's fleet.yaml")
+                    Problem(what, "push it there, or add its branch to `branches` in the site's fleet.yaml")
                 )
         place, mark = self._trees / commit, self._trees / f"{commit}.complete"
         if not mark.exists():
@@ -162,7 +162,7 @@ class KeptCounters:
         return cls(folder)
 
     def used(self, device: str, at_s: float) -> Earlier | None:
-        """Return the newest sample up to a time; None if there is none."""
+        """The newest sample up to a time; None if there is none."""
         found = [one for one in self._read(device) if one[0] <= at_s]
         if not found:
             return None
@@ -205,22 +205,22 @@ class SitePast(Past):
         self._earlier: Mapping[str, Earlier] = {name: one for name, one in found.items() if one is not None}
 
     def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
-        """Return how long to watch counters: 0 if those of each device were kept."""
+        """How long to watch counters: 0 if those of each device were kept."""
         missing = [device.name for device in devices if device.name not in self._earlier]
         if missing and wanted_s:
             what = f"no earlier counters of {counted(len(missing), 'device')} are here"
             self._feedback.note(f"{what}: they are judged over {wanted_s:g} s")
         return wanted_s if missing else 0.0
 
-    def scene(self, scene: CheckContext) -> CheckContext:
+    def with_history(self, context: CheckContext) -> CheckContext:
         """Keep the counters, and compute them since the samples that were used."""
-        for name, one in scene.snapshot.devices.items():
+        for name, one in context.snapshot.devices.items():
             self._kept.keep(one, self._earlier.get(name))
-        return replace(scene, snapshot=since(scene.snapshot, self._earlier))
+        return replace(context, snapshot=since(context.snapshot, self._earlier))
 
 
 def past_of(project: Project, job: SiteJob) -> Past:
-    """Return what the site kept for a check since the last one; nothing for other jobs."""
+    """What the site kept for a check since the last one; nothing for other jobs."""
     times = job.work.since_s if isinstance(job.work, CheckWork) else None
     return NO_PAST if times is None else SitePast(project, dict(zip(job.devices, times, strict=True)))
 
@@ -264,7 +264,7 @@ def check(asked: SiteRequest) -> Iterator[bytes | Note]:
 
 
 def _deadline(work: CheckWork, left_s: float) -> Deadline:
-    """Return when to stop reading, so that devices that hang cost their own facts, and not those of the shard."""
+    """When to stop reading, so that devices that hang cost their own facts, and not those of the shard."""
     reading_s = int(left_s * READING)
     if reading_s <= work.window_s:
         what = f"{left_s:.0f} s are left until its deadline, too few for counters over {work.window_s:g} s"
@@ -336,7 +336,7 @@ class SiteExecutor:
         """Put the site's access files into the checkout, and remove those of the repository."""
         own = self.access / fabric
         if not (own / ACCESS_FILES[0]).exists() and (folder / ACCESS_FILES[0]).exists():
-            what = f"the site has no access.yaml of its own for {fabric}; that in the repository is not used"
+            what = f"the site has no access.yaml for {fabric}; the one in the repository is not used"
             raise FleetError(Problem(what, f"write {own / ACCESS_FILES[0]}"))
         for name in ACCESS_FILES:
             file = folder / name
@@ -346,7 +346,7 @@ class SiteExecutor:
 
 
 def _inside(tree: Path, job: SiteJob) -> Path:
-    """Return the folder of the fabric; FleetError if there is none, or a link leads out of the checkout."""
+    """The folder of the fabric; FleetError if there is none, or a link leads out of the checkout."""
     folder = (tree / job.fabric).resolve()
     if not folder.is_relative_to(tree.resolve()) or not folder.is_dir():
         what = f"{job.fabric} is not a folder of the repository at {job.commit[:10]}"

@@ -203,7 +203,7 @@ def _authority(folder: Path) -> Pair:
     try:
         return Pair((folder / AUTHORITY / "ca.pem").read_bytes(), (folder / AUTHORITY / "ca.key").read_bytes())
     except OSError as error:
-        what, remedy = "cannot be read, and signs the certificates of sites", "put it back for the time of this command"
+        what, remedy = "cannot be read, and signs the certificates of sites", "restore it while this command runs"
         raise FleetError(Problem(what, remedy, file=str(error.filename))) from None
 
 

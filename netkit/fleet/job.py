@@ -94,7 +94,7 @@ class _ChangingWork(_Message):
     asked_by: Text
     """Account and host, as people read it."""
     names: tuple[Text, ...] = Field((), max_length=10)
-    """Names of that person, who may not approve their own deploy."""
+    """Names of that person, whose own approvals are refused."""
     reason: str = Field("", max_length=2000)
     skip_hook: str | None = Field(None, max_length=2000)
     approval: str | None = Field(None, max_length=65_536)
@@ -103,7 +103,7 @@ class _ChangingWork(_Message):
     """What the deployer signed with `--key`, and the signature."""
     options: Options = Options()
     goes_on: bool = False
-    """Whether the run goes on when the coordinator is gone; otherwise it ends at the next safe place."""
+    """Whether the run continues without the coordinator; else it ends at the next safe place."""
 
 
 class DeployWork(_ChangingWork):
@@ -202,7 +202,7 @@ class SiteJob(_Message):
 
     @property
     def goes_on(self) -> bool:
-        """Whether it goes on when the coordinator is gone."""
+        """Whether it continues without the coordinator."""
         return isinstance(self.work, _ChangingWork) and self.work.goes_on
 
     @property
@@ -212,7 +212,7 @@ class SiteJob(_Message):
 
 
 def new_job(site: str, fabric: str, commit: str, work: Any, *, within_s: int, **shard: Any) -> SiteJob:
-    """Return a job for a site that ends `within_s` seconds from now; the coordinator adds where answers go."""
+    """A job for a site that ends `within_s` seconds from now; the coordinator adds where answers go."""
     now_s = int(time.time())
     if len(shard.get("devices", ())) > MOST_DEVICES:
         what = f"a job is about at most {MOST_DEVICES:,} devices, and {len(shard['devices']):,} are at {site}"
@@ -247,7 +247,7 @@ def sign_job(job: SiteJob, key: Ed25519PrivateKey) -> bytes:
 
 
 def open_job(message: bytes, keys: PublicKeys, site: str, now_s: float) -> SiteJob:
-    """Return the job in a message; MessageError unless a coordinator signed it, for this site and this time."""
+    """The job in a message; MessageError unless a coordinator signed it, for this site and this time."""
     if len(message) > MOST_BYTES:
         raise MessageError(f"it has {len(message):,} bytes; a job has at most {MOST_BYTES:,}")
     body = signing.opened(message, PURPOSE, verifiers(keys))
@@ -258,7 +258,7 @@ def open_job(message: bytes, keys: PublicKeys, site: str, now_s: float) -> SiteJ
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise MessageError(f"it is not a job that this version knows: {place}: {first['msg']}") from None
+        raise MessageError(f"it is not a job of a known version: {place}: {first['msg']}") from None
     if canonical(job.model_dump(mode="json")) != body:
         raise MessageError("its text is not canonical")
     if job.site != site:

@@ -2,7 +2,7 @@
 
 Whoever is the only consumer of the fabric's queue at the broker holds the lease. The broker gives it to the next one
 once the connection of the holder is gone. Each holder writes a higher number beside the runs of the fabric, so that one
-who lost the lease without noticing is stopped by the number too. Between the last proof and the write itself nothing
+that lost the lease without noticing is stopped by the number too. Between the last proof and the write itself nothing
 can stop a process; there the timers of the devices protect, and the comparison with the plan before each change.
 """
 
@@ -35,7 +35,7 @@ RETRY_S = 1.0
 FILE = "lease"
 REMEDY = "wait until it has ended: `netkit fleet status` shows which worker changes it"
 Connect = Callable[[float], BrokerLink]
-"""Opens a link whose broker has so long to answer."""
+"""Opens a link with this time limit for the broker's answers."""
 
 
 class HeldElsewhereError(FleetError):
@@ -55,7 +55,7 @@ class FabricLease:
         runs: Path | None = None,
         is_stopping: Callable[[], bool] = never,
     ) -> None:
-        """Take the lease, waiting for its holder so long; `runs` is the folder whose runs it protects."""
+        """Take the lease, waiting this long for its holder; `runs` is the folder whose runs it protects."""
         self._is_stopping = is_stopping
         self._fabric, self._queue = fabric, queue
         self._proving = threading.Lock()
@@ -106,7 +106,7 @@ class FabricLease:
     def check(self) -> None:
         """Prove that the lease is still held; LeaseLostError once it is not. Several threads may ask.
 
-        A proof that began after this was called is as good as one of its own.
+        Another proof that began after this call also counts.
         """
         asked_s = time.monotonic()
         with self._proving:
@@ -119,7 +119,7 @@ class FabricLease:
         began_s = time.monotonic()
         try:
             if self._link.consumers(self._queue) != 1:
-                self._lost = self._loss("the broker does not know its holder any more")
+                self._lost = self._loss("the broker no longer has its holder")
             elif self._file is not None and (number := _number(self._file)) != self.number:
                 self._lost = self._loss(f"{self._file} has the number {number} of a later holder")
         except (LinkError, DeployError, OSError) as error:
@@ -127,7 +127,7 @@ class FabricLease:
         self._proven_s = began_s
 
     def _loss(self, why: str) -> LeaseLostError:
-        what = f"the lease of {self._fabric} is lost, so nothing more was written: {why}"
+        what = f"the lease of {self._fabric} is lost, so nothing else was written: {why}"
         return LeaseLostError(Problem(what, "the next worker continues the run; or netkit deploy --resume --fleet DIR"))
 
     def _keep(self) -> None:
@@ -185,7 +185,7 @@ Execute = Callable[[SiteJob], Iterator[bytes | Note]]
 
 
 class JobFailedError(Exception):
-    """A job was begun and did not come to its end."""
+    """A job was started and did not finish."""
 
 
 class Execution:
@@ -197,9 +197,9 @@ class Execution:
         self._deadline_s = time.monotonic() + max(0.0, job.deadline_s - time.time())
         arguments = execute, job, sender, self._receiver, detach, os.getpid()
         self._is_read_only = job.is_read_only
-        # No daemon, so that it may have processes of its own.
+        # Not a daemon, so that it may have child processes.
         self._process = processes.Process(target=_carry_out, args=arguments, daemon=False)
-        # A wish to stop must not reach the new process before it has a handler of its own for it.
+        # A stop signal must not reach the new process before it has a handler.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             self._process.start()
@@ -252,7 +252,7 @@ class Execution:
                 self._process.join(ENDING_S)
                 code = self._process.exitcode
                 if code == -signal.SIGTERM and not self._is_read_only:
-                    raise JobFailedError("it was asked to end before it had begun") from None
+                    raise JobFailedError("it was stopped before it had begun") from None
                 raise JobFailedError(f"its process ended with {code}; is the machine short of memory?") from None
             kind, content = message[:1], message[1:]
             if kind == DONE:

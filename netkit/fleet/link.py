@@ -191,7 +191,7 @@ class BrokerLink:
                 self._rejected.append(sent)
 
     def consume(self, queue: str, prefetch: int) -> None:
-        """Have the broker deliver messages of a queue, no more than so many unacknowledged ones at a time."""
+        """Have the broker deliver messages of a queue, with at most this many unacknowledged ones at a time."""
         self._guarded(lambda: self._channel.basic_qos(0, prefetch, a_global=False))
         self._consume(queue, callback=self._on_message)
 

@@ -1,12 +1,12 @@
-"""What a worker has done with each job: a file that tells a replayed job from one that is delivered again.
+"""The jobs of a worker and their state: a file that distinguishes a replayed job from one that is delivered again.
 
-The broker delivers a job again if its worker died or lost the connection before it acknowledged. Nobody can tell such a
-delivery from a replay by looking at it, so the journal decides by what this worker did:
+The broker delivers a job again if its worker died or lost the connection before it acknowledged. Such a
+delivery looks like a replay, so the journal decides by what this worker did:
 
 | state | a delivery with this nonce |
 | --- | --- |
 | none | the job is begun |
-| begun | the job is begun again, at most five times in all: a replay gains nothing but that |
+| begun | the job is begun again, at most five times in all: a replay gains nothing else |
 | answered | dropped: the broker confirmed every answer before this was written |
 
 A job that changes devices and is begun again continues its own run: see netkit/fleet/site_deploy.py.
@@ -41,7 +41,7 @@ class DeliveryState(Enum):
 
     BEGIN = "begin"
     ANSWERED = "answered before"
-    GIVEN_UP = f"it was begun {MOST_ATTEMPTS} times, and this worker never came to its end"
+    GIVEN_UP = f"it was begun {MOST_ATTEMPTS} times, and never finished on this worker"
     OLDER = (
         "it changes devices and is older than this worker's journal, which could not have noted it; "
         "if it has begun a run, `netkit deploy --resume --fleet DIR` continues that"
@@ -69,7 +69,7 @@ class NonceJournal:
             if "locked" not in str(error):
                 raise self._unusable(error) from None
             what = "another worker of this machine uses it"
-            raise FleetError(Problem(what, "give each worker a folder of its own: --state", file=str(file))) from None
+            raise FleetError(Problem(what, "give each worker its own folder: --state", file=str(file))) from None
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(error) from None
 

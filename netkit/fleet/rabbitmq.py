@@ -1,6 +1,6 @@
 """What RabbitMQ is configured with: a virtual host, two exchanges and two queues for each site, and who may use them.
 
-A site has a virtual host of its own because the permissions of RabbitMQ do not cover everything: anyone in a virtual
+Each site has its own virtual host because the permissions of RabbitMQ do not cover everything: anyone in a virtual
 host can ask for the length of every queue there.
 """
 
@@ -20,7 +20,7 @@ DISPATCH, ANSWERS = "dispatch", "answers"
 JOBS, STATUS = "jobs", "status"
 """Queues there. None has the name of an exchange: a permission to read the queue would allow to bind the exchange."""
 ROUNDS = "rounds"
-"""The queues that stand for rounds begin with this. They hold no messages: that one exists is the lock."""
+"""Prefix of the queues of rounds. They hold no messages: the existence of the queue is the lock."""
 RUN = "[0-9a-f]{32}"
 DELIVERY_LIMIT = 20
 CONSUMER_TIMEOUT_MS = (LONGEST_S + 3600) * 1000
@@ -35,10 +35,10 @@ JOB_LIMITS = {
 ANSWER_LIMITS = {"x-expires": 300_000, "x-max-length-bytes": 2**28, "x-overflow": "reject-publish"}
 """Of the queue of a coordinator's run; it outlives a lost connection by five minutes."""
 ROUND_LIMITS = {"x-expires": 330_000}
-"""Of the queue that stands for a round: it outlives a lost coordinator for as long as workers may go on with its jobs,
+"""Of the queue of a round: it outlives a lost coordinator for as long as workers may continue its jobs,
 which is until half a minute after its queue of answers has expired."""
 ENDED_LIMITS = {"x-expires": 40_000}
-"""Of the queue that stands for a round that was given up: as long as workers may take to notice."""
+"""Of the queue of a round that was given up: as long as workers may take to notice."""
 STATUS_LIMITS = {"x-max-length": 256, "x-message-ttl": 60_000}
 CONTROL, LEASE, TURN = "control", "lease", "turn"
 """Queues that the coordinator declares: for each of its runs that changes devices, and two for each fabric.
@@ -60,12 +60,12 @@ def ended_round_queue(name: str) -> str:
 
 
 def control_queue(run: str) -> str:
-    """Return the queue of what the coordinator has to say about a job that runs."""
+    """The queue of what the coordinator has to say about a job that runs."""
     return f"{CONTROL}.{run}"
 
 
 def fabric_queue(kind: str, fabric: str) -> str:
-    """Return the queue whose only consumer may change a fabric at a site (LEASE), or have its sites do it (TURN)."""
+    """The queue whose only consumer may change a fabric at a site (LEASE), or have its sites do it (TURN)."""
     return f"{kind}.{hashlib.sha256(fabric.encode()).hexdigest()[:32]}"
 
 
@@ -88,7 +88,7 @@ def coordinator_permissions(user: str, vhost: str) -> dict[str, str]:
 
 
 def definitions(settings: FleetSettings, sites: Iterable[str], passwords: Mapping[str, str]) -> dict[str, Any]:
-    """Return what RabbitMQ imports: everything about some sites, and the users whose passwords are given."""
+    """What RabbitMQ imports: everything about some sites, and the users whose passwords are given."""
     found: dict[str, list[dict[str, Any]]] = {
         "vhosts": [],
         "users": [_user(settings.user(name), password) for name, password in passwords.items()],
@@ -138,7 +138,7 @@ def _binding(vhost: str, source: str, queue: str) -> dict[str, Any]:
 
 
 def configuration(folder: PurePath, listener: str) -> str:
-    """Return rabbitmq.conf: TLS only, with certificates of both ends, and the definitions of a folder."""
+    """rabbitmq.conf: TLS only, with certificates of both ends, and the definitions of a folder."""
     return f"""\
 # Written by `netkit fleet init`.
 listeners.tcp = none

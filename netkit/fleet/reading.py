@@ -28,7 +28,7 @@ NOT_ANSWERED = "its site answered without it"
 
 
 def snapshot_at(fleet: Path, project: Project, limit: str, *, window_s: float, is_light: bool, source: str) -> Snapshot:
-    """Return the facts of devices; those that a site of the fleet in a folder did not read have the reason."""
+    """The facts of devices; those that a site of the fleet in a folder did not read have the reason."""
     work = SnapshotWork(window_s=window_s, is_light=is_light, source=chosen_source(source))
     devices = project.devices(limit)
     platforms = {device.name: device.platform for device in devices}
@@ -45,21 +45,21 @@ def snapshot_at(fleet: Path, project: Project, limit: str, *, window_s: float, i
 
 
 def _facts(answer: ShardAnswer) -> tuple[Sequence[Snapshot], str]:
-    """Return the snapshots of an answer, and why devices without one were not read."""
+    """The snapshots of an answer, and why devices without one were not read."""
     try:
         found = [serial.load(part, "its answer") for part in answer.parts]
         for plan in (planning.read(one.plan, "its answer") for one in found if one.plan):
             named = {*(one.name for one in plan.devices), *(one.name for one in plan.unreachable)}
             others = named - {*answer.job.devices}
             if others:
-                raise FleetError(Problem(f"its answer is about {min(others)}, which was not asked for"))
+                raise FleetError(Problem(f"its answer is about {min(others)}, which was not requested"))
     except NetkitError as error:
         return (), f"the site {answer.job.site} did not read it: {error.problems[0].message}"
     return found, answer.why if answer.failure else NOT_ANSWERED
 
 
 def backups_at(fleet: Path, project: Project, devices: Sequence[Device]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the text to save for each device, and the reason for each without one."""
+    """The text to save for each device, and the reason for each without one."""
     texts: dict[str, str] = {}
     missed: dict[str, str] = {}
     for answer in Dispatch.of(fleet).answers(project, devices, BackupWork()):
@@ -75,7 +75,7 @@ def backups_at(fleet: Path, project: Project, devices: Sequence[Device]) -> tupl
 
 
 def _saved(part: bytes) -> tuple[str, str | None, str]:
-    """Return the device of a part, its text or none, and the reason; an empty name if it is not one."""
+    """The device of a part, its text or none, and the reason; an empty name if it is not one."""
     try:
         found = json.loads(part)
         text = found.get("text")
@@ -125,7 +125,7 @@ def watched_at(
 
 
 def _events(answer: ShardAnswer, file: Path) -> Iterator[RecordedEvent]:
-    """Return the events of a shard; its devices are gone if there is no answer that can be used."""
+    """The events of a shard; its devices are gone if there is no answer that can be used."""
     now_s, why = time.time(), answer.why
     if not answer.failure:
         try:
@@ -136,11 +136,11 @@ def _events(answer: ShardAnswer, file: Path) -> Iterator[RecordedEvent]:
 
 
 def _last_s(answer: ShardAnswer, file: Path) -> float:
-    """Return when the last event of a record came; FleetError if it is about other devices."""
+    """When the last event of a record came; FleetError if it is about other devices."""
     last_s, asked = 0.0, frozenset(answer.job.devices)
     for event in read(file)[1]:
         if event.device not in asked:
-            raise FleetError(Problem(f"its answer is about {event.device}, which was not asked for"))
+            raise FleetError(Problem(f"its answer is about {event.device}, which was not requested"))
         last_s = max(last_s, event.heard_s)
     return last_s
 

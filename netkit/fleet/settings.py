@@ -126,7 +126,7 @@ class SiteSettings(AccessModel):
 
     keys: PublicKeys = Field(description="Ed25519 public keys of its workers; several while one is replaced")
     fabrics: Annotated[dict[FabricPath, SiteFabric], AfterValidator(_not_empty)] = Field(
-        max_length=1000, description="folder in the repository → what of that fabric is at this site"
+        max_length=1000, description="folder in the repository → the part of that fabric at this site"
     )
 
 
@@ -135,7 +135,7 @@ class FleetSettings(AccessModel):
 
     broker: BrokerSettings = Field(description="the RabbitMQ server")
     repository: RepositorySettings = Field(description="where workers fetch the fabrics from")
-    coordinator: CoordinatorSettings = Field(description="the machine that gives jobs to the sites")
+    coordinator: CoordinatorSettings = Field(description="the machine that sends jobs to the sites")
     sites: Annotated[dict[SiteName, SiteSettings], AfterValidator(_not_empty)] = Field(
         max_length=500, description="name → site"
     )
@@ -157,11 +157,11 @@ class FleetSettings(AccessModel):
         return f"{self.broker.vhost}.{site}"
 
     def user(self, name: str) -> str:
-        """Return the broker's user of a site, or of the coordinator."""
+        """The broker's user of a site, or of the coordinator."""
         return f"{self.broker.vhost}.{name}"
 
     def site(self, name: str) -> SiteSettings:
-        """Return a site by name; FleetError if there is none."""
+        """A site by name; FleetError if there is none."""
         found = next((site for key, site in self.sites.items() if key == name), None)
         if found is None:
             raise FleetError(Problem(f"no site {name!r} in {FILE}", f"use one of {', '.join(self.sites)}"))
@@ -242,7 +242,7 @@ def _missing(detail: ErrorDetails) -> Problem | None:
 
 
 def _plain_secret(detail: ErrorDetails) -> Problem | None:
-    """Return the problem of a secret written into the file, without repeating it."""
+    """The problem of a secret written into the file, without repeating it."""
     if detail["loc"][-1:] != ("password",) or detail["type"] == "value_error":
         return None
     remedy = "name its source: {env: NAME}, {command: WORDS} or {keyring: SERVICE}"

@@ -25,7 +25,7 @@ def signed(body: bytes, purpose: str, key: Ed25519PrivateKey) -> bytes:
 
 
 def opened(message: bytes, purpose: str, keys: Iterable[Ed25519PublicKey]) -> bytes | None:
-    """Return the body of a message; None if none of the keys signed it for this purpose."""
+    """The body of a message; None if none of the keys signed it for this purpose."""
     line, separator, body = message[:LINE_BYTES], message[LINE_BYTES : LINE_BYTES + 1], message[LINE_BYTES + 1 :]
     try:
         signature = base64.b64decode(line, validate=True)
@@ -50,7 +50,7 @@ def _is_by(key: Ed25519PublicKey, signature: bytes, covered: bytes) -> bool:
 
 
 def public_text(key: Ed25519PrivateKey) -> str:
-    """Return the public key as fleet.yaml lists it."""
+    """The public key as fleet.yaml lists it."""
     raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     return base64.b64encode(raw).decode()
 

@@ -35,10 +35,10 @@ from netkit.report.history_text import entry, run_document, run_text, table
 
 WAIT_S = 30.0
 TAKEOVER_S = 960.0
-"""How long to wait for the lease of a run that this job has begun: its worker may still be ending it safely."""
+"""Wait for the lease of a run that this job started: its worker may still be ending it safely."""
 CHUNK_BYTES = 1024 * 1024
 EVENTS_S = 0.5
-"""Events of a run are collected for so long, and sent together."""
+"""Events of a run are collected for this long, and sent together."""
 Answer = Iterator[bytes | Note]
 Run = Callable[[EventHandler, Callable[[], bool]], Outcome]
 Begin = Callable[[Deploying], Run]
@@ -192,7 +192,7 @@ def _changed(asked: SiteRequest, work: Changing, begin: Begin) -> Answer:
 
 
 def _after_last_holder(run: Run) -> Run:
-    """Return what waits for the process that lost the lease: it writes nothing any more, but has not ended yet."""
+    """What waits for the process that lost the lease: it writes nothing any more, but has not ended yet."""
 
     def patient(on_event: EventHandler, is_stopping: Callable[[], bool]) -> Outcome:
         until_s = time.monotonic() + TAKEOVER_S
@@ -208,7 +208,7 @@ def _after_last_holder(run: Run) -> Run:
 
 
 def _going_on(deploying: Deploying, begun: Journal) -> Run:
-    """Return what finishes the run of this job, and the rollback that follows if it failed."""
+    """What finishes the run of this job, and the rollback that follows if it failed."""
     outcome = begun.outcome()
     if outcome is None or begun.is_to_be_undone():
         return lambda on_event, is_stopping: deploying.finish(begun.run, on_event, is_stopping)
@@ -220,7 +220,7 @@ def _going_on(deploying: Deploying, begun: Journal) -> Run:
 
 
 def _run_of(job: SiteJob, runs: Path) -> Journal | None:
-    """Return the run that an earlier delivery of this job has begun."""
+    """The run that an earlier delivery of this job has begun."""
     return next(
         (one for one in _in_order(runs) if any(start.job == job.nonce for start in known_provenance(one))), None
     )

@@ -56,14 +56,14 @@ def sign_status(status: WorkerStatus, key: Ed25519PrivateKey) -> bytes:
 
 
 def open_status(message: bytes, keys: PublicKeys, site: str) -> WorkerStatus:
-    """Return the status in a message; MessageError unless the site signed it."""
+    """The status in a message; MessageError unless the site signed it."""
     body = signing.opened(message, PURPOSE, verifiers(keys)) if len(message) <= MOST_BYTES else None
     if body is None:
         raise MessageError(f"the site {site} did not sign it")
     try:
         status = WorkerStatus.model_validate_json(body)
     except ValidationError:
-        raise MessageError("it is not a status that this version knows") from None
+        raise MessageError("it is not a status of a known version") from None
     if status.site != site:
         raise MessageError(f"it is of the site {status.site}")
     return status
@@ -84,7 +84,7 @@ OF_WORKERS = {
 
 
 def metrics(sites: Iterable[SiteStatus]) -> str:
-    """Return the state of sites in the text format of Prometheus; what is not known has no sample."""
+    """The state of sites in the text format of Prometheus; what is not known has no sample."""
     rows: dict[str, list[str]] = {name: [] for name in (*OF_SITES, *OF_WORKERS)}
     for site in sites:
         up = not site.failure

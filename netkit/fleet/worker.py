@@ -32,10 +32,10 @@ STATUS_S, HURRIED_S = 20.0, 1.0
 WINDOW = 16
 """Messages that are sent before the broker has confirmed the first of them."""
 PULSE_S = 30.0
-"""After so long without a message about its job, a worker asks whether somebody still waits for it."""
+"""After this long without a message about its job, a worker asks whether a coordinator still waits for it."""
 FIRST_RETRY_S, LAST_RETRY_S = 1.0, 10.0
 ABANDONED_S = 45.0
-"""A job that changes devices counts as abandoned after so long without its coordinator."""
+"""A job that changes devices counts as abandoned after this long without its coordinator."""
 LOOK_S = 5.0
 GRACE_S = 60.0
 """How long after the deadline of a job its last answer may still be sent."""
@@ -152,7 +152,7 @@ class Worker:
             answering.send("end", b"")
             answering.settle()
         except NobodyWaitsError:
-            return "gave up, since nobody waits for it,"
+            return "gave up, since no coordinator waits for it,"
         except (JobFailedError, MessageError) as error:
             if not self._is_stopped:
                 answering.send_last("failed", str(error))
@@ -168,7 +168,7 @@ class Worker:
             if job.goes_on or link.has_consumer(answer_queue(job.reply)):
                 return
             if self._is_stopped or time.monotonic() > until_s:
-                raise JobFailedError("it was not begun, since its coordinator has gone")
+                raise JobFailedError("it was not begun, since its coordinator is gone")
             link.wait(POLL_S)
 
     @contextmanager
@@ -213,7 +213,7 @@ class Worker:
         return isinstance(work, StopWork) and work.job == job.nonce
 
     def _wait(self, link: BrokerLink, answering: "_Answering", file: int, look: Callable[[], None]) -> None:
-        """Keep the connection alive until a file can be read; now and then ask whether somebody still waits."""
+        """Keep the connection alive until a file can be read; regularly ask whether a coordinator still waits."""
         if self._is_stopped:
             raise JobFailedError("the worker is stopped")
         self._tell_status(link)
@@ -265,9 +265,9 @@ class _Answering:
     sent_s: float = 0
 
     def send(self, kind: Kind, payload: bytes) -> None:
-        """Send a message; NobodyWaitsError if nobody waits for it and the job need not go on without."""
+        """Send a message; NobodyWaitsError if no coordinator waits for it and the job does not continue without one."""
         if kind == "progress" and self.sequence >= answer.MOST_MESSAGES // 2:
-            return  # nobody needs to see it all, and the result must have room
+            return  # not all progress is needed, and the result must have room
         if self.sequence >= answer.MOST_MESSAGES - 1 and kind not in answer.ENDS:
             raise MessageError(f"its answer has more than {answer.MOST_MESSAGES:,} messages")
         head: dict[str, Any] = {"nonce": self.job.nonce, "site": self.worker.site, "worker": self.worker.name}

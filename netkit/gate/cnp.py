@@ -32,7 +32,7 @@ WINDOW_S, LONGEST_WINDOW_S = 3.0, 20.0
 SPREADS = 20
 """The window is this many times longer than the time to take its samples, up to the longest."""
 MOST_HOSTS = 64
-"""More hosts cannot be read at one moment."""
+"""More hosts cannot be read at the same time."""
 MOST_NAMED = 4
 Samples = Mapping[str, Sample]
 Connect = Callable[[str], Viewer]
@@ -72,7 +72,7 @@ class CnpWatch:
         self._found: Mapping[int, RailReading] = {}
 
     def rails(self, numbers: frozenset[int], is_good: Callable[[float], bool]) -> Mapping[int, RailReading]:
-        """Return the CNPs of rails; an earlier reading is reused if `is_good` accepts the time it began."""
+        """The CNPs of rails; an earlier reading is reused if `is_good` accepts the time it began."""
         with self._lock:
             if not (numbers <= self._found.keys() and is_good(self._began_s)):
                 self._began_s = self._clock.steady_s()
@@ -82,7 +82,7 @@ class CnpWatch:
     def _read(self, numbers: frozenset[int]) -> Mapping[int, RailReading]:
         hosts = {name for number in numbers for name in self._hosts[number]}
         if len(hosts) > MOST_HOSTS:
-            why = f"{len(hosts)} hosts are more than the {MOST_HOSTS} that can be read at one moment"
+            why = f"{len(hosts)} hosts are more than the {MOST_HOSTS} that can be read at the same time"
             return dict.fromkeys(numbers, RailReading(why_not=why))
         viewers = {name: one for name, one in each(self._runner, hosts, self._opened).items() if one is not None}
         try:
@@ -150,7 +150,7 @@ FRESH_S = 30.0
 """The devices of a wave share a reading of this age before their changes."""
 QUIET_S = 120.0
 """A rail is taken as quiet for this long, so that hosts are not read again before each of many devices."""
-LOOK = "look at what was changed so far; netkit rollback undoes it"
+LOOK = "review the changes so far; netkit rollback reverts them"
 Rails = Mapping[int, RailSum]
 
 
@@ -181,7 +181,7 @@ class CnpGate:
         return self._after(before, first.kept.get("notes", ()), first.others, first.left_s)
 
     def _rails(self, question: GateQuestion) -> frozenset[int]:
-        """Return the rails whose CNPs pass a device, if its change may touch their queues."""
+        """The rails whose CNPs pass a device, if its change may touch their queues."""
         found = self._fabric.device(question.device)
         if question.risk < Risk.BUFFER or not isinstance(found, Switch) or PLATFORMS[found.platform].lacks("pfc"):
             return frozenset()

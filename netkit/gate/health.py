@@ -47,22 +47,22 @@ class Vitals:
     rates: Rates = field(default_factory=dict)
     widths: Mapping[str, int] | None = None
     """Prefix → ports it is reached over; None when the device does not report."""
-    light: Mapping[str, float] | None = None
-    """Port → received light of its weakest lane; None when no module reports."""
+    rx_power_dbm: Mapping[str, float] | None = None
+    """Port → received power of its weakest lane; None if no module reports it."""
 
 
 def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lossless: tuple[int, ...]) -> Vitals:
     """Extract the vitals from facts and samples; only leaf prefixes count."""
     routes, modules = facts.routes, facts.modules
-    light: dict[str, float] = {}
+    rx_power_dbm: dict[str, float] = {}
     if not isinstance(modules, Absent):
         for port, module in modules.items():
             values = [lane.rx_dbm for lane in module.lanes.values() if lane.rx_dbm is not None]
-            light |= {port: min(values)} if values else {}
+            rx_power_dbm |= {port: min(values)} if values else {}
     return Vitals(
         dict(_rates(tuple(samples), lossless)),
         None if isinstance(routes, Absent) else dict(_widths(routes, prefixes)),
-        light or None,
+        rx_power_dbm or None,
     )
 
 
@@ -95,7 +95,7 @@ def _rates(samples: tuple[Sample, ...], lossless: tuple[int, ...]) -> Iterator[t
 
 
 def busy(now: Vitals) -> tuple[str, ...] | None:
-    """Return where lossless traffic flows; None if the device does not report it."""
+    """Where lossless traffic flows; None if the device does not report it."""
     moving = {key: rate for key, rate in now.rates.items() if key.startswith(("queue_tx_bytes", "rdma_tx_bytes"))}
     if not moving:
         return None
@@ -107,7 +107,7 @@ def busy(now: Vitals) -> tuple[str, ...] | None:
 
 
 def moving_bytes_per_s(now: Vitals) -> float:
-    """Return how much lossless traffic a device sends."""
+    """How much lossless traffic a device sends."""
     return sum(rate for key, rate in now.rates.items() if key.startswith(("queue_tx_bytes", "rdma_tx_bytes")))
 
 
@@ -125,8 +125,8 @@ def worse(before: Vitals, after: Vitals, ending: frozenset[str], trend_db: float
             if now < width:
                 lost = f"reaches {prefix} over {now} ports, {width} before"
                 yield lost if now else f"does not reach {prefix} any more"
-    for port, dbm in (after.light or {}).items():
-        loss_db = (before.light or {}).get(port, dbm) - dbm
+    for port, dbm in (after.rx_power_dbm or {}).items():
+        loss_db = (before.rx_power_dbm or {}).get(port, dbm) - dbm
         if loss_db > trend_db:
             yield f"{port}: receives {loss_db:.1f} dB less optical power than before"
 
@@ -160,7 +160,7 @@ COMPARED = frozenset({"counters", "routes"})
 LIGHT = frozenset({"modules"})
 """Also compared after a change that takes links down; reading modules is slow."""
 MOST_NAMED = 3
-WAIT, GOES_ON = "deploy again when it is idle;", "--disruptive --busy goes on"
+WAIT, GOES_ON = "deploy again when it is idle;", "--disruptive --busy proceeds"
 MOVED_SHARE = 0.05
 """A drained device may still send this part of what it sent before."""
 ADAPTER = TypeAdapter(Vitals)
@@ -239,14 +239,14 @@ class HealthGate:
             self._clock.sleep_s(POLL_S)
 
     def _kept_widths(self, name: str, before: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the widths to expect: those from before, without what is drained now."""
+        """The widths to expect: those from before, without what is drained now."""
         if self._left is self._fabric or not isinstance(self._fabric.device(name), Switch):
             return before
         wanted = LeafReach(self._left).widths(self._left.switch(name))
         return {prefix: min(width, wanted.get(prefix, width)) for prefix, width in before.items()}
 
     def _look(self, question: GateQuestion) -> Vitals:
-        """Read the device: its counters over a moment, its routes, and its light where links went down."""
+        """Read the device: its counters over a moment, its routes, and received optical power if links went down."""
         viewer = cast("Viewer", question.reader)
         wanted = COMPARED | LIGHT if question.risk >= Risk.PORT else COMPARED
         views = [view for view in self._views(question.device) if view.yields & wanted]
@@ -261,7 +261,7 @@ class HealthGate:
         return vitals(facts(views, replies), samples, self._prefixes, self._lossless_on(question.device))
 
     def _lossless_on(self, name: str) -> tuple[int, ...]:
-        """Return the lossless priorities of a device; none if its switches have no PFC and may drop."""
+        """The lossless priorities of a device; none if its switches have no PFC and may drop."""
         device = self._fabric.device(name)
         leaves = {nic.leaf for nic in device.nics} if isinstance(device, Host) else {name}
         found = (self._fabric.device(leaf) for leaf in leaves)

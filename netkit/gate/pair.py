@@ -21,9 +21,9 @@ MOST_NAMED = 5
 NEEDED = frozenset({"interfaces", "lags", "mlag"})
 PEER = "MLAG"
 """The key of the peer among links."""
-GOES_ON = "--busy goes on anyway"
+GOES_ON = "--busy proceeds anyway"
 Links = Mapping[str, str]
-"""What carries: a port, or LAG and its number → who is at the other end."""
+"""Port, or LAG and its number → the device at the other end."""
 
 
 class PairGate:
@@ -59,7 +59,7 @@ class PairGate:
         self, question: GateQuestion, first: ChainedAnswer, access: Access, now: Links | None
     ) -> GateAnswer:
         if now is None:
-            reason = f"{question.device}: it does not report which links carry"
+            reason = f"{question.device}: it does not report which links are active"
             return GateAnswer("inconclusive", (reason,), first.sample(links={}))
         self._before[question.device] = now
         sample, is_blank = first.sample(links=dict(now)), first.others.is_blank and not now
@@ -75,7 +75,7 @@ class PairGate:
         there = self._links_of(partner)
         if there is None:
             if any(key != PEER for key in now):
-                what = f"{partner} cannot be read: who has no link there would be cut off"
+                what = f"{partner} cannot be read: devices without a link to it would be cut off"
                 yield f"{question.device}: {what}; {GOES_ON}"
             return
         for key, who in now.items():
@@ -101,7 +101,7 @@ class PairGate:
                 break
             self._clock.sleep_s(POLL_S)
         if now is None:
-            return GateAnswer("inconclusive", (f"{question.device}: it does not report any more which links carry",))
+            return GateAnswer("inconclusive", (f"{question.device}: it no longer reports which links are active",))
         firsts = {wanted[key]: key for key in reversed(lost)}  # a port rather than its LAG
         named = [f"{question.device}: {_not_back(key, wanted[key])}" for key in lost if key in firsts.values()]
         return GateAnswer("worse", _few(named))
@@ -127,7 +127,7 @@ class PairGate:
 
 
 def _designed(access: Access) -> Links:
-    """Return every link that hosts and servers depend on."""
+    """Every link that hosts and servers depend on."""
     ports = {port.name: port.peer for port in access.ports if port.kind == "host"}
     return {**ports, **{f"LAG {lag.number}": lag.peer for lag in access.lags}}
 

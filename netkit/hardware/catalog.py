@@ -148,7 +148,7 @@ class Media:
     """The cages whose modules have this power; empty: all."""
 
     def power_in(self, form: str) -> float | None:
-        """Return the power of a module for a cage; None if no source states it."""
+        """The power of a module for a cage; None if no source states it."""
         return self.power_w if not self.power_forms or form in self.power_forms else None
 
 
@@ -450,7 +450,7 @@ def pause_response(speed_gbps: int) -> PauseResponse | None:
 
 
 def lossless_frame_bytes() -> int:
-    """Return the frame size that vendors' formulas assume for the lossless class."""
+    """The frame size that vendors' formulas assume for the lossless class."""
     return int(_data()["defaults"]["lossless_mtu"]["value"])
 
 

@@ -16,7 +16,7 @@ from netkit.intent.scalars import UNNAMED_SECRET
 KINDS: Mapping[str, tuple[str, str]] = {
     "int_type": ("a whole number", "write digits only"),
     "int_parsing": ("a whole number", "write digits only"),
-    "int_parsing_size": ("a number netkit can hold", "write a smaller one"),
+    "int_parsing_size": ("a smaller number", "write a smaller one"),
     "int_from_float": ("a whole number", "write digits only"),
     "float_type": ("a number", "write it as 30 or 2.5"),
     "float_parsing": ("a number", "write it as 30 or 2.5"),
@@ -55,7 +55,7 @@ def problems(details: Iterable[ErrorDetails]) -> Iterator[Problem]:
 
 
 def problem(detail: ErrorDetails) -> Problem:
-    """Return what is wrong with one value."""
+    """What is wrong with one value."""
     path = tuple(part for part in detail["loc"] if part != "[key]")
     message, remedy = _message_and_remedy(detail, path)
     return Problem(message, remedy, path)
@@ -103,7 +103,7 @@ def _halves(text: str) -> tuple[str, str]:
 
 
 def guess(detail: ErrorDetails) -> str | None:
-    """Return the most likely meaning of an unknown key or word."""
+    """The most likely meaning of an unknown key or word."""
     if detail["type"] in UNKNOWN_KEY:
         return _close(str(detail["loc"][-1]), list(keys_at(detail["loc"][:-1])))
     if detail["type"] == "literal_error":
@@ -112,12 +112,12 @@ def guess(detail: ErrorDetails) -> str | None:
 
 
 def keys_at(path: Path) -> Mapping[str, Any]:
-    """Return the keys the intent knows at a path, by walking the models."""
+    """The keys the intent knows at a path, by walking the models."""
     return getattr(_type_at(path), "model_fields", {})
 
 
 def shown(value: object) -> str:
-    """Return a value, shortened for an error message."""
+    """A value, shortened for an error message."""
     if isinstance(value, dict | BaseModel):
         return "the mapping"
     if isinstance(value, list | tuple):
@@ -137,7 +137,7 @@ def _close(word: str, known: list[str]) -> str | None:
 
 
 def _type_at(path: Path) -> Any:
-    """Return the type at a path of the intent, or None."""
+    """The type at a path of the intent, or None."""
     kind: Any = Intent
     for part in path:
         kind = _bare(kind)
@@ -151,7 +151,7 @@ def _type_at(path: Path) -> Any:
 
 
 def _bare(kind: Any) -> Any:
-    """Return a type without what `Annotated` and `| None` add to it."""
+    """A type without what `Annotated` and `| None` add to it."""
     while typing.get_origin(kind) is typing.Annotated:
         kind = typing.get_args(kind)[0]
     inner = [part for part in typing.get_args(kind) if part is not type(None)]

@@ -102,7 +102,7 @@ def _is_header(names: Sequence[str], kind: type[BaseModel], table: CsvTable, lin
         table.refuse("this column is there twice", "keep one", line, name)
     missing = [name for name, one in known.items() if one.is_required() and name not in names]
     if missing:
-        table.refuse(f"has no column {missing[0]}", "add it: it says which device a row is about", line)
+        table.refuse(f"has no column {missing[0]}", "add it: it identifies the device of a row", line)
     return not table.problems
 
 

@@ -1,4 +1,4 @@
-"""Edits of the lists in a YAML file: whole lines are added or removed, and the rest of the file stays as it is."""
+"""Edits of the lists in a YAML file: whole lines are added or removed, and the rest of the file is unchanged."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ def _nodes(text: str, key: str) -> Iterator[tuple[yaml.Node, yaml.Node]]:
 
 
 def without_entry(text: str, key: str, number: int) -> str:
-    """Return the file without an entry; an empty list is removed too."""
+    """The file without an entry; an empty list is removed too."""
     ((name, listed),) = _nodes(text, key)
     _check_block(listed)
     lines = text.splitlines(keepends=True)
@@ -56,7 +56,7 @@ def without_entry(text: str, key: str, number: int) -> str:
 
 
 def _span(lines: list[str], node: yaml.Node) -> tuple[int, int]:
-    """Return the lines of an entry, from its dash to its last value."""
+    """The lines of an entry, from its dash to its last value."""
     begin = node.start_mark.line
     while not lines[begin].lstrip().startswith("-"):
         begin -= 1
@@ -68,7 +68,7 @@ def _span(lines: list[str], node: yaml.Node) -> tuple[int, int]:
 
 
 def with_entry(text: str, key: str, entry: str) -> str:
-    """Return the file with an entry at the end of a list."""
+    """The file with an entry at the end of a list."""
     text = text if text.endswith("\n") or not text else f"{text}\n"
     found = list(_nodes(text, key))
     if not found:

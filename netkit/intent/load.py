@@ -32,7 +32,7 @@ class Places:
     tables: Mapping[str, CsvTable] = field(default_factory=dict)
 
     def locate(self, problem: Problem) -> Problem:
-        """Return the problem with the file and line of its path, or of the nearest parent that has one."""
+        """The problem with the file and line of its path, or of the nearest parent that has one."""
         if problem.file:
             return problem
         match problem.path:
@@ -46,7 +46,7 @@ class Places:
         return replace(problem, file=self.file, line=1)
 
     def locate_all(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-        """Return the problems in the order of files and lines, of each table only the first ones."""
+        """The problems in the order of files and lines, of each table only the first ones."""
         located = dict.fromkeys(map(self.locate, problems))
         counts = Counter(problem.file for problem in located)
         tables = {table.file for table in self.tables.values()}
@@ -142,7 +142,7 @@ def _read_tables(
 
 
 def _beside(file: FilePath, name: str, line: int) -> FilePath:
-    """Return the path of a table, which must be within the fabric's folder, as in a revision or a copy of it."""
+    """The path of a table, which must be within the fabric's folder, as in a revision or a copy of it."""
     path = FilePath(name)
     if path.is_absolute() or ".." in path.parts:
         what, remedy = f"{name!r} is outside the fabric's folder", "put it beside fabric.yaml"

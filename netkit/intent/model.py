@@ -74,7 +74,7 @@ class TierIntent(Strict):
     routing_mode: Literal["split", "unified"] = Field("split", description="sonic only: who owns FRR's configuration")
     object_names: dict[ObjectName, dict[ObjectName, ObjectName]] = Field(
         default_factory=dict,
-        description="names of route maps, profiles and such that are not netkit's: by kind, netkit's name and yours",
+        description="your names of route maps, profiles and other objects: by kind, netkit's name and yours",
     )
 
 
@@ -95,7 +95,7 @@ class SpineTier(TierIntent):
     slots: Count = Field(description="spines in each plane (two-tier) or pod (three-tier)")
     breakout: Breakout = Field(description="how leaf-facing cages are split")
     planes: int = Field(
-        1, ge=1, le=16, description="two-tier only: rails are dealt over this many separate spine planes"
+        1, ge=1, le=16, description="two-tier only: rails are distributed over this many separate spine planes"
     )
     uplink_breakout: Breakout | None = Field(None, description="how core-facing cages are split")
     uplinks_per_core: int = Field(1, ge=1, le=16, description="parallel links from a spine to each core of its plane")
@@ -124,7 +124,7 @@ class CableIntent(Strict):
     """A run of cabling."""
 
     media: CatalogName = Field(description="media type, an entry of the hardware catalogue")
-    length_m: Metres = Field(description="the longest of its kind, in metres")
+    length_m: Metres = Field(description="the longest cable of this kind, in metres")
 
 
 class Cables(Strict):
@@ -136,7 +136,7 @@ class Cables(Strict):
 
 
 class Unit(Strict):
-    """One or more scalable units: hosts wired to one leaf per rail."""
+    """One or more scalable units: hosts connected to one leaf per rail."""
 
     pod: Numbers = Field((1,), description="pod, or a list such as 1-4")
     unit: Numbers = Field(description="number of the unit within the pod, or a list such as 1-15")
@@ -149,11 +149,11 @@ class Unit(Strict):
 
 
 class NicIntent(Strict):
-    """What something other than netkit sets on the host NICs; it must agree with the lossless profile."""
+    """QoS settings that other software sets on the host NICs; they must agree with the lossless profile."""
 
     data_dscp: Dscp | None = Field(None, description="DSCP of RoCE data")
     cnp_dscp: Dscp | None = Field(None, description="DSCP of CNPs")
-    cnp_priority: Priority | None = Field(None, description="priority CNPs leave on")
+    cnp_priority: Priority | None = Field(None, description="priority of CNPs")
     dscp_to_priority: dict[Dscp, Priority] = Field(default_factory=dict, description="how DSCPs become priorities")
 
 
@@ -165,15 +165,17 @@ class Hosts(Strict):
         (), description="rail NICs in rail order, when the model's own map is missing or wrong"
     )
     pci_by_model: dict[CatalogName, tuple[Pci, ...]] = Field(
-        default_factory=dict, description="the same for other models that hosts have, by name of the model"
+        default_factory=dict, description="the same for other host models, by name of the model"
     )
-    mtu_bytes: int = Field(9000, ge=1280, le=9216, description="of the rail NICs; what switches carry is more")
-    backend: Literal["netplan", "networkd"] = Field("netplan", description="who configures the host's network")
+    mtu_bytes: int = Field(9000, ge=1280, le=9216, description="MTU of the rail NICs; that of switches is larger")
+    backend: Literal["netplan", "networkd"] = Field(
+        "netplan", description="software that configures the host's network"
+    )
     management_interface: Interface = Field(
-        "eno1", description="its interface outside the fabric, over which NCCL gets started"
+        "eno1", description="interface outside the fabric, which NCCL uses to bootstrap"
     )
     table_base: int = Field(100, ge=1, le=200, description="routing table of rail 0; rail k uses table_base + k")
-    nic: NicIntent = Field(NicIntent(), description="what something other than netkit sets on the NICs")
+    nic: NicIntent = Field(NicIntent(), description="QoS settings that other software sets on the NICs")
 
 
 RailMode = Literal["sriov", "host-device", "macvlan", "spectrum-x"]
@@ -202,10 +204,10 @@ class SteeringIntent(Strict):
         ),
         description="checks whose findings count, by name or glob",
     )
-    verdict: Literal["warn", "fail"] = Field("warn", description="the least verdict that counts")
+    verdict: Literal["warn", "fail"] = Field("warn", description="the mildest verdict that counts")
     bad_rounds: int = Field(2, ge=1, le=100, description="rounds in a row with a finding before a node is taken out")
     good_rounds: int = Field(3, ge=1, le=100, description="rounds in a row without one before it comes back")
-    budget_percent: int = Field(5, ge=1, le=100, description="nodes that may be out at once; at least one may")
+    budget_percent: int = Field(5, ge=1, le=100, description="the most nodes that may be out at once; at least one")
 
 
 class ClusterIntent(Strict):
@@ -213,7 +215,9 @@ class ClusterIntent(Strict):
 
     pod: Numbers | None = Field(None, description="pods of the fabric whose hosts are nodes; default: all")
     unit: Numbers | None = Field(None, description="units whose hosts are nodes, such as 1-8; default: all")
-    domain: LabelPrefix | None = Field(None, description="what the cluster adds to host names, such as example.net")
+    domain: LabelPrefix | None = Field(
+        None, description="domain that the cluster appends to host names, such as example.net"
+    )
     image: Image = Field("nccl-tests:latest", description="image with nccl-tests, for acceptance jobs")
     steering: SteeringIntent = Field(SteeringIntent(), description="when findings of checks keep jobs off a node")
 
@@ -232,24 +236,28 @@ class KubernetesIntent(ClusterIntent):
     pod_routes: Literal["main", "by-source"] = Field(
         "main", description="a rail's routes in a pod: in its main table, or in a table for each address"
     )
-    namespace: Namespace = Field("default", description="of networks, queues and jobs")
-    operator_namespace: Namespace = Field("nvidia-network-operator", description="of policies and address pools")
-    operator_version: Version = Field("26.4.1", description="of the NVIDIA Network Operator, whose images are used")
-    image_registry: Image = Field("nvcr.io/nvidia/mellanox", description="where the operator's images are")
+    namespace: Namespace = Field("default", description="namespace of networks, queues and jobs")
+    operator_namespace: Namespace = Field(
+        "nvidia-network-operator", description="namespace of policies and address pools"
+    )
+    operator_version: Version = Field(
+        "26.4.1", description="version of the NVIDIA Network Operator, whose images are used"
+    )
+    image_registry: Image = Field("nvcr.io/nvidia/mellanox", description="registry of the operator's images")
     resource_prefix: LabelPrefix = Field("nvidia.com", description="prefix of the resource of a rail")
     resource: Annotated[str, name_pattern("rail")] = Field("rail{rail}", description="resource of a rail, with {rail}")
     network: Annotated[str, name_pattern("rail")] = Field("rail{rail}", description="network of a rail, with {rail}")
     gpu_resource: ResourceName = Field("nvidia.com/gpu", description="resource of a GPU")
-    label_prefix: LabelPrefix = Field("fabric.netkit", description="prefix of the labels that say where a node is")
-    scheduler: Literal["kueue", "volcano"] = Field("kueue", description="what places pods by topology")
+    label_prefix: LabelPrefix = Field("fabric.netkit", description="prefix of the labels for the place of a node")
+    scheduler: Literal["kueue", "volcano"] = Field("kueue", description="scheduler that places pods by topology")
     queue: Namespace = Field("gpu", description="queue of jobs on this fabric")
 
 
 class SlurmIntent(ClusterIntent):
     """A Slurm cluster whose nodes are hosts of the fabric."""
 
-    version: Version = Field("22.05", description="of slurmctld; 25.05 and later read topology.yaml")
-    topology: Literal["tree", "block"] = Field("tree", description="plugin that places jobs; block needs 23.11")
+    version: Version = Field("22.05", description="version of slurmctld; 25.05 and later read topology.yaml")
+    topology: Literal["tree", "block"] = Field("tree", description="topology plugin; block needs 23.11")
     partition: Name = Field("gpu", description="partition of the nodes")
     cpus: int | None = Field(None, ge=1, le=4096, description="CPUs of a node, as slurmd -C prints them")
     memory_mb: int | None = Field(None, ge=1, description="memory of a node in MB, as slurmd -C prints it")
@@ -270,22 +278,25 @@ class Pools(Strict):
     loopbacks: Network = Field(description="one address for each switch")
     hosts: Network = Field(description="split evenly into one prefix per rail")
     loopbacks_v6: NetworkV6 | None = Field(
-        None, description="IPv6 too: one address for each switch, at the place that its IPv4 one has in loopbacks"
+        None, description="IPv6: one address for each switch, with the same offset as its IPv4 address in loopbacks"
     )
     hosts_v6: NetworkV6 | None = Field(
-        None, description="IPv6 too, with loopbacks_v6: split evenly into one prefix per rail, and a /64 for each leaf"
+        None, description="IPv6, with loopbacks_v6: split evenly into one prefix per rail, with a /64 for each leaf"
     )
     asn_base: Asn = Field(4_200_000_000, description="core = base, spines = base + pod, leaves from base + 10000")
     first_vlan: int = Field(100, ge=2, le=4000, description="VLAN of rail 0 with vlan attachment")
     leaf_length: int | None = Field(
-        None, ge=8, le=31, description="prefix length of a leaf's hosts; default: just large enough for the ceilings"
+        None,
+        ge=8,
+        le=31,
+        description="prefix length of a leaf's hosts; default: the smallest prefix that fits the ceilings",
     )
     link_length: int | None = Field(
-        None, ge=24, le=31, description="p2p only: of the link to a NIC; default: just large enough"
+        None, ge=24, le=31, description="p2p only: prefix length of the link to a NIC; default: the smallest that fits"
     )
     links: Network | None = Field(
         None,
-        description="a /31 for each link between switches, whose BGP sessions are by address then; "
+        description="a /31 for each link between switches, whose BGP sessions then use these addresses; "
         "default: unnumbered sessions",
     )
 
@@ -293,53 +304,55 @@ class Pools(Strict):
 class Roce(Strict):
     """The RDMA class: lossless."""
 
-    priority: Priority = Field(3, description="the one that PFC pauses")
-    dscp: tuple[Dscp, ...] = Field((26,), min_length=1, description="what RoCE data is marked with")
+    priority: Priority = Field(3, description="the priority that PFC pauses")
+    dscp: tuple[Dscp, ...] = Field((26,), min_length=1, description="DSCP of RoCE data packets")
     weight: Percent = Field(90, description="share of a port under load, in percent")
 
 
 class Cnp(Strict):
     """Congestion notification packets: served first, never paused."""
 
-    priority: Priority = Field(6, description="served first; not that of RoCE")
-    dscp: Dscp = Field(48, description="what CNPs are marked with")
+    priority: Priority = Field(6, description="priority, served first; not that of RoCE")
+    dscp: Dscp = Field(48, description="DSCP of CNP packets")
     shape_percent: int | None = Field(
-        10, ge=1, le=100, description="cap of the strict queue where the NOS can shape it"
+        10, ge=1, le=100, description="rate limit of the strict queue, if the NOS can shape it"
     )
 
 
 class BestEffort(Strict):
     """Everything else."""
 
-    priority: Priority = Field(0, description="of what has no other class")
+    priority: Priority = Field(0, description="priority of all other traffic")
     weight: Percent = Field(10, description="share of a port under load, in percent")
 
 
 class EcnIntent(Strict):
-    """Where marking starts, where it is certain, and how likely it is in between."""
+    """Queue lengths at which marking starts and is certain, and the probability in between."""
 
-    min_bytes: int = Field(ge=1, description="queue at which marking starts")
-    max_bytes: int = Field(ge=1, description="queue from which on it is certain")
-    probability_percent: int = Field(100, ge=1, le=100, description="of marking just below that")
+    min_bytes: int = Field(ge=1, description="queue length at which marking starts")
+    max_bytes: int = Field(ge=1, description="queue length from which every packet is marked")
+    probability_percent: int = Field(100, ge=1, le=100, description="probability of marking just below max_bytes")
 
 
 class WatchdogIntent(Strict):
-    """PFC watchdog: a queue paused this long is freed by dropping."""
+    """PFC watchdog: drops the packets of a queue that is paused for too long."""
 
     poll_ms: int = Field(100, ge=10, le=1000, description="milliseconds between two readings of a queue")
     detection_polls: int = Field(3, ge=2, le=50, description="polls until a storm is declared")
     restoration_polls: int = Field(6, ge=2, le=600, description="quiet polls until the queue is lossless again")
-    action: Literal["drop", "forward"] = Field("drop", description="what happens to packets of a queue in a storm")
+    action: Literal["drop", "forward"] = Field(
+        "drop", description="what the switch does with packets of a queue in a storm"
+    )
 
 
 class HeadroomIntent(Strict):
     """Headroom given by the user for one port speed, instead of the vendor's table or the formula."""
 
-    xoff_bytes: int = Field(ge=1, description="room for what arrives after a pause was sent")
+    xoff_bytes: int = Field(ge=1, description="buffer for packets that arrive after a pause was sent")
 
 
 class Lossless(Strict):
-    """The lossless profile: one object behind the switch side and the host side of every number."""
+    """The lossless profile, from which the settings of both switches and hosts are derived."""
 
     roce: Roce = Field(Roce(), description="the RDMA class")
     cnp: Cnp = Field(Cnp(), description="congestion notification packets")
@@ -348,7 +361,7 @@ class Lossless(Strict):
         default_factory=dict, description="by port speed in Gb/s; default: 3 µs and 30 µs at line rate"
     )
     headroom: dict[int, HeadroomIntent] = Field(default_factory=dict, description="by port speed in Gb/s")
-    watchdog: WatchdogIntent = Field(WatchdogIntent(), description="what frees a queue that is paused for ever")
+    watchdog: WatchdogIntent = Field(WatchdogIntent(), description="PFC watchdog, which frees queues that stay paused")
     pool_percent: int = Field(90, ge=1, le=99, description="share of the packet buffer for the lossless class")
 
 
@@ -356,32 +369,34 @@ class BfdIntent(Strict):
     """BFD timers of the fabric sessions."""
 
     interval_ms: int = Field(300, ge=50, le=60_000, description="milliseconds between two packets")
-    multiplier: int = Field(3, ge=2, le=50, description="so many missing in a row, and the session is down")
+    multiplier: int = Field(3, ge=2, le=50, description="missed packets in a row after which the session is down")
 
 
 class StaticRouteIntent(Strict):
     """A static route of switches. Routes to the same prefix with different next hops share the traffic."""
 
-    prefix: Network = Field(description="where packets go to")
+    prefix: Network = Field(description="destination prefix")
     via: Address | None = Field(None, description="next hop, in a network of the switch")
-    discard: bool = Field(False, description="drop the packets, instead of a next hop")
+    discard: bool = Field(False, description="drop the packets instead of forwarding them")
     vrf: Literal["default", "management"] = Field("default", description="routing table of the route")
     devices: Text = Field("", description="which switches, as --limit names them; default: all")
 
 
 class RoutingIntent(Strict):
-    """How routes move. The defaults admit no valley path; see docs/design.md before changing them."""
+    """Routing. The defaults prevent valley paths; see docs/design.md before changing them."""
 
     leaf_export: Literal["local", "all"] = Field("local", description="what leaves announce to spines")
     spine_asn: Literal["shared", "unique"] = Field(
-        "shared", description="one AS number for all spines of a pod, or one each"
+        "shared", description="one AS number for all spines of a pod, or one for each"
     )
     allowas_in: bool = Field(False, description="accept routes that already carry the own AS number")
-    keepalive_s: int = Field(3, ge=1, le=60, description="seconds between two of BGP's keepalives")
-    hold_s: int = Field(9, ge=3, le=180, description="a neighbour silent for so many seconds is gone")
-    connect_s: int = Field(10, ge=1, le=240, description="seconds between two attempts to connect")
-    max_paths: int = Field(64, ge=1, le=128, description="ways that may share the traffic of one route")
-    bfd: BfdIntent = Field(BfdIntent(), description="how soon a link that died silently is noticed")
+    keepalive_s: int = Field(3, ge=1, le=60, description="seconds between two BGP keepalives")
+    hold_s: int = Field(
+        9, ge=3, le=180, description="BGP hold time: a session without messages for this many seconds is closed"
+    )
+    connect_s: int = Field(10, ge=1, le=240, description="seconds between two connection attempts")
+    max_paths: int = Field(64, ge=1, le=128, description="equal-cost paths that may share the traffic of one route")
+    bfd: BfdIntent = Field(BfdIntent(), description="BFD, which detects silent link failures")
     static: tuple[StaticRouteIntent, ...] | None = Field(
         None, description="static routes; with a list, even an empty one, netkit removes all others of the default VRF"
     )
@@ -392,14 +407,14 @@ class Management(Strict):
 
     pool: Network = Field(description="one address for each switch")
     gateway: Address = Field(description="default gateway of the management network")
-    first_offset: int = Field(10, ge=1, description="offset in the pool of the first switch")
+    first_offset: int = Field(10, ge=1, description="offset of the first switch in the pool")
     allow: tuple[Network, ...] = Field(
         (),
         max_length=50,
-        description="who may reach SSH, SNMP and the API of the switches; default: everyone who has a route",
+        description="networks that may reach SSH, SNMP and the API of the switches; default: all",
     )
     pool_v6: NetworkV6 | None = Field(
-        None, description="IPv6 too: one address for each switch, at the place that its IPv4 one has in pool"
+        None, description="IPv6: one address for each switch, with the same offset as its IPv4 address in pool"
     )
     gateway_v6: AddressV6 | None = Field(None, description="with pool_v6: default gateway")
 
@@ -407,23 +422,23 @@ class Management(Strict):
 class SyslogServerIntent(Strict):
     """One syslog collector."""
 
-    address: Server = Field(description="of the collector")
+    address: Server = Field(description="address of the collector")
     port: int = Field(514, ge=1, le=65_535, description="it listens on")
-    protocol: Literal["udp", "tcp"] = Field("udp", description="how messages travel")
+    protocol: Literal["udp", "tcp"] = Field("udp", description="transport protocol")
 
 
 class SnmpIntent(Strict):
-    """SNMPv3 read access. The secrets are names; the values never stand in a file."""
+    """SNMPv3 read access. Secrets are given by name; their values are never written to a file."""
 
     user: Name = Field("netkit", description="of SNMPv3")
-    auth_secret: SecretName | None = Field(None, description="name of the secret that authenticates")
-    priv_secret: SecretName | None = Field(None, description="name of the secret that encrypts")
+    auth_secret: SecretName | None = Field(None, description="name of the authentication secret")
+    priv_secret: SecretName | None = Field(None, description="name of the privacy secret")
     location: Text = Field("", description="the location that SNMP reports")
     contact: Text = Field("", description="the contact that SNMP reports")
 
 
 class LoginIntent(Strict):
-    """The account netkit itself logs in with; only a hash is ever pushed."""
+    """The account that netkit logs in with; only a password hash is configured."""
 
     user: Name = Field("netkit", description="its name")
     password_hash_secret: SecretName | None = Field(
@@ -432,18 +447,18 @@ class LoginIntent(Strict):
 
 
 class ServicesIntent(Strict):
-    """What every switch talks to beside its neighbours."""
+    """Services that every switch uses."""
 
     ntp: tuple[Server, ...] = Field((), description="time servers")
     dns: tuple[Server, ...] = Field((), description="name servers")
-    syslog: tuple[SyslogServerIntent, ...] = Field((), description="where logs go")
+    syslog: tuple[SyslogServerIntent, ...] = Field((), description="syslog collectors")
     snmp: SnmpIntent | None = Field(None, description="read access for monitoring")
-    login: LoginIntent | None = Field(None, description="the account netkit makes for itself")
-    timezone: Timezone = Field("Etc/UTC", description="of clocks and logs")
+    login: LoginIntent | None = Field(None, description="the account that netkit creates for itself")
+    timezone: Timezone = Field("Etc/UTC", description="time zone of clocks and logs")
 
 
 class Names(Strict):
-    """Name patterns. {number} counts through the ceilings, so it never shifts either."""
+    """Name patterns. {number} counts up to the ceilings, so it is stable too."""
 
     leaf: Annotated[str, name_pattern("unit", "rail", "pod", "number")] | None = Field(
         None, description="with {unit}, {rail}, {pod}, {number}"
@@ -460,25 +475,29 @@ class Names(Strict):
 
 
 class Override(Strict):
-    """What one device, or all that a glob matches, has different."""
+    """Differing settings of one device, or of all that a glob matches."""
 
     version: Version | None = Field(None, description="of the network operating system")
     asn: Asn | None = Field(None, description="AS number")
     loopback: Address | None = Field(None, description="address of the loopback")
     management: AddressWithLength | None = Field(None, description="out-of-band address, with prefix length")
-    adaptive_routing: bool | None = Field(None, description="refused where it leaves a part of the fabric without")
+    adaptive_routing: bool | None = Field(
+        None, description="adaptive routing; refused if only part of the fabric has it"
+    )
     drain: bool = Field(False, description="graceful shutdown of the whole switch")
     drain_neighbors: tuple[Name, ...] = Field((), description="graceful shutdown towards these neighbours only")
     macs: dict[int, Mac] = Field(default_factory=dict, description="hosts: MAC address of the NIC, by rail")
-    leaves: dict[int, Name] = Field(default_factory=dict, description="hosts: leaf the rail's NIC is wired to, by rail")
-    rack: Name | None = Field(None, description="rack it stands in; for hosts also a label for schedulers")
+    leaves: dict[int, Name] = Field(
+        default_factory=dict, description="hosts: leaf that the rail's NIC is connected to, by rail"
+    )
+    rack: Name | None = Field(None, description="its rack; for hosts also a label for schedulers")
     system_mac: Mac | None = Field(
-        None, description="switches: base MAC address, where the NOS wants it in its configuration"
+        None, description="switches: base MAC address, if the configuration of the NOS contains it"
     )
 
 
 class DeviceEntry(Strict):
-    """A row of the table of devices: where a device is in the design, and the values of its own."""
+    """A row of the table of devices: the place of a device in the design, and its own values."""
 
     role: Literal["leaf", "spine", "core", "host"] = Field(description="with the next five, the place in the design")
     pod: int | None = Field(None, ge=1, description="of a leaf, spine or host; default: 1")
@@ -486,25 +505,25 @@ class DeviceEntry(Strict):
     rail: int | None = Field(None, ge=0, description="of a leaf, counted from 0")
     plane: int | None = Field(None, ge=0, description="of a two-tier spine or a core switch, from 0; default: 0")
     slot: int | None = Field(None, ge=1, description="of a spine, core switch or host")
-    name: Name | None = Field(None, description="instead of the pattern's")
+    name: Name | None = Field(None, description="name, instead of the pattern's")
     model: CatalogName | None = Field(
         None,
-        description="instead of that of the tier or unit; a switch runs the tier's NOS and splits cages in its way, "
+        description="model, instead of that of the tier or unit: a switch runs the tier's NOS and splits cages alike; "
         "the NICs of a host have the speed of the others",
     )
     serial: Serial | None = Field(None, description="serial number of the chassis")
-    rack: Name | None = Field(None, description="rack it stands in")
-    rack_unit: int | None = Field(None, ge=1, le=100, description="the lowest unit of the rack that it fills")
+    rack: Name | None = Field(None, description="its rack")
+    rack_unit: int | None = Field(None, ge=1, le=100, description="lowest rack unit that it occupies")
     management: AddressWithLength | None = Field(
-        None, description="out-of-band address, with prefix length; of hosts, only where netkit reaches them"
+        None, description="out-of-band address, with prefix length; of hosts, only the address that netkit connects to"
     )
     management_gateway: Address | None = Field(None, description="switches: instead of management.gateway")
     loopback: Address | None = Field(None, description="switches: within pools.loopbacks")
     asn: Asn | None = Field(None, description="switches: AS number")
-    prefix: Network | None = Field(None, description="leaves: of its hosts, of the length that all leaves have")
-    vlan: VlanNumber | None = Field(None, description="leaves, with vlan attachment: instead of that of the rail")
+    prefix: Network | None = Field(None, description="leaves: prefix of its hosts, with the length of all leaves")
+    vlan: VlanNumber | None = Field(None, description="leaves, with vlan attachment: VLAN, instead of that of the rail")
     vlan_gateway: Address | None = Field(
-        None, description="leaves, with vlan attachment; default: the first address of the prefix"
+        None, description="leaves, with vlan attachment: gateway; default: the first address of the prefix"
     )
     management_v6: AddressV6 | None = Field(None, description="switches: within management.pool_v6")
     loopback_v6: AddressV6 | None = Field(None, description="switches: within pools.loopbacks_v6")
@@ -515,38 +534,43 @@ class RailEntry(Strict):
     """A row of the table of rails."""
 
     rail: int = Field(ge=0, description="counted from 0")
-    prefix: Network | None = Field(None, description="within pools.hosts; leaves take theirs from it")
-    vlan: VlanNumber | None = Field(None, description="with vlan attachment: instead of first_vlan + rail")
-    prefix_v6: NetworkV6 | None = Field(None, description="within pools.hosts_v6; leaves take theirs from it")
+    prefix: Network | None = Field(
+        None, description="prefix of the rail within pools.hosts, which contains those of its leaves"
+    )
+    vlan: VlanNumber | None = Field(None, description="with vlan attachment: VLAN, instead of first_vlan + rail")
+    prefix_v6: NetworkV6 | None = Field(
+        None, description="prefix of the rail within pools.hosts_v6, which contains those of its leaves"
+    )
 
 
 class NicEntry(Strict):
-    """A row of the table of NICs: a rail NIC of a host, and the addresses of its own."""
+    """A row of the table of NICs: a rail NIC of a host, and its addresses."""
 
-    host: Name = Field(description="the name it has now")
+    host: Name = Field(description="its current name")
     rail: int = Field(ge=0, description="counted from 0")
-    address: Address | None = Field(None, description="of the NIC, within the prefix of its leaf")
-    gateway: Address | None = Field(None, description="p2p only: of the leaf's port; default: the other end")
+    address: Address | None = Field(None, description="address of the NIC, in the prefix of its leaf")
+    gateway: Address | None = Field(None, description="p2p only: address of the leaf's port; default: the other end")
     mac: Mac | None = Field(None, description="MAC address of the NIC")
     address_v6: AddressV6 | None = Field(None, description="of the NIC, within the IPv6 prefix of its leaf")
     gateway_v6: AddressV6 | None = Field(None, description="p2p only: of the leaf's port; default: the other end")
 
 
 class CableEntry(Strict):
-    """A row of the table of cables: the devices it joins, in any order, and what it has of its own."""
+    """A row of the table of cables: the devices it connects, in any order, and its own values."""
 
-    device: Name = Field(description="with peer and link, the cable in the design; a name as the device has it now")
-    port: PortName | None = Field(None, description="switches: port, as the NOS calls it; hosts: rail0, rail1 …")
+    device: Name = Field(description="current name of a device; with peer and link, identifies the cable in the design")
+    port: PortName | None = Field(None, description="switches: port, as named by the NOS; hosts: rail0, rail1 …")
     peer: Name = Field(description="the device at the other end")
     peer_port: PortName | None = Field(None, description="the port there")
-    link: int | None = Field(None, ge=1, description="which of the links that join two switches; default: 1")
+    link: int | None = Field(None, ge=1, description="number of the link between two switches; default: 1")
     length_m: Metres | None = Field(None, description="instead of that of its kind")
     media: CatalogName | None = Field(None, description="instead of that of its kind")
-    label: Label | None = Field(None, description="what is printed on it; default: both ends")
+    label: Label | None = Field(None, description="text of its label; default: both ends")
     address: AddressWithLength | None = Field(
-        None, description="between switches, with pools.links: of device, with prefix length; default: a /31 by design"
+        None,
+        description="with pools.links, between switches: address of device and prefix length; default: a /31 by design",
     )
-    peer_address: Address | None = Field(None, description="with address: of the peer, in the same network")
+    peer_address: Address | None = Field(None, description="with address: address of the peer, in the same network")
 
 
 class Tables(Strict):
@@ -563,12 +587,12 @@ class Tables(Strict):
 
     @classmethod
     def columns(cls) -> Mapping[str, type[BaseModel]]:
-        """Return the model of a row of each table."""
+        """The model of a row of each table."""
         return {"devices": DeviceEntry, "cables": CableEntry, "rails": RailEntry, "nics": NicEntry}
 
 
 class EdgeFilterIntent(Strict):
-    """What a peer outside the fabric may not send into it. Everything else enters."""
+    """Packets from a peer outside that are dropped. All others may enter."""
 
     deny_from: tuple[Network, ...] | None = Field(
         None, description="sources that are dropped; default: all pools of the fabric"
@@ -576,7 +600,9 @@ class EdgeFilterIntent(Strict):
     deny_to: tuple[Network, ...] | None = Field(
         None, description="destinations that are dropped; default: the pools of switches"
     )
-    first_number: int = Field(10, ge=10, le=9000, description="of the first rule; the others follow in steps of 10")
+    first_number: int = Field(
+        10, ge=10, le=9000, description="number of the first rule; the others follow in steps of 10"
+    )
 
 
 class NetworkSwitches(Strict):
@@ -588,20 +614,27 @@ class NetworkSwitches(Strict):
     breakout: Breakout = Field(description="how cages are split, such as 1x100G")
     pair: bool = Field(True, description="two switches with MLAG; false: one switch")
     peer_links: int = Field(2, ge=1, le=8, description="links between the two, in the last cages")
-    peer_cable: CableIntent | None = Field(None, description="of these links; needed for a pair")
-    asn: Asn = Field(description="AS number, of both")
-    loopback: Address = Field(description="of the first, outside pools.loopbacks; the second has the next")
-    management: Address | None = Field(None, description="of the first, in management.pool; the second has the next")
-    names: tuple[Name, ...] = Field((), description="default: the name of the network with 01 and 02")
+    peer_cable: CableIntent | None = Field(None, description="cable of these links; required for a pair")
+    asn: Asn = Field(description="AS number of both switches")
+    loopback: Address = Field(
+        description="loopback of the first switch, outside pools.loopbacks; the second has the next address"
+    )
+    management: Address | None = Field(
+        None, description="management address of the first switch, in management.pool; the second has the next"
+    )
+    names: tuple[Name, ...] = Field(
+        (), description="names of the switches; default: the name of the network with 01 and 02"
+    )
 
 
 class NetworkVlan(Strict):
     """A VLAN of a network beside the rails."""
 
     number: VlanNumber = Field(description="of the VLAN")
-    name: Name | None = Field(None, description="what it is called on the switches; default: vlan and its number")
+    name: Name | None = Field(None, description="name on the switches; default: vlan and its number")
     prefix: Network | None = Field(
-        None, description="first address: the gateway; a pair has the next two. Default: switched only, no gateway"
+        None,
+        description="the first address is the gateway, the next two are those of a pair; default: layer 2 only",
     )
 
 
@@ -609,9 +642,9 @@ class NetworkHosts(Strict):
     """How GPU hosts are attached to a network beside the rails."""
 
     interfaces: tuple[Interface, ...] = Field(
-        min_length=1, max_length=8, description="NICs of a host, dealt to the switches in turn"
+        min_length=1, max_length=8, description="NICs of a host, connected to the switches in turn"
     )
-    bond: Interface = Field("bond0", description="the LAG that they form; a single NIC forms none")
+    bond: Interface = Field("bond0", description="name of their LAG; a single NIC forms none")
     vlan: VlanNumber | None = Field(None, description="untagged; default: the first of vlans")
     first_port: PortName | None = Field(
         None, description="port of the first host up to the ceilings, from which the others follow; default: the first"
@@ -623,52 +656,54 @@ class NetworkHosts(Strict):
 
 
 class NetworkServer(Strict):
-    """Something else that is attached, such as storage. netkit configures the ports of the switches only."""
+    """Another attached device, such as storage. netkit configures only the switch ports."""
 
-    name: Name = Field(description="what it is called in descriptions of ports")
-    ports: tuple[PortName, ...] = Field(min_length=1, description="ports it takes, the same on both switches of a pair")
+    name: Name = Field(description="name in port descriptions")
+    ports: tuple[PortName, ...] = Field(min_length=1, description="its ports, the same on both switches of a pair")
     lag: bool = Field(True, description="whether its ports form a LAG")
     vlan: VlanNumber | None = Field(None, description="untagged; default: none if tagged is given, else the first")
     tagged: tuple[VlanNumber, ...] = Field((), description="tagged VLANs")
 
 
 class NetworkIntent(Strict):
-    """A network beside the rails, on switches of its own. It is lossy Ethernet."""
+    """A network beside the rails, with its own switches. It is lossy Ethernet."""
 
-    name: Name = Field(description="of the network, such as storage")
-    role: Literal["storage", "frontend", "oob"] = Field("storage", description="what it is for; --limit selects by it")
+    name: Name = Field(description="name of the network, such as storage")
+    role: Literal["storage", "frontend", "oob"] = Field("storage", description="purpose; --limit selects by it")
     pod: Numbers | None = Field(None, description="pods whose hosts are attached; default: all")
     unit: Numbers | None = Field(None, description="units whose hosts are attached, such as 1-8; default: all")
     switches: NetworkSwitches = Field(description="the switches")
     vlans: tuple[NetworkVlan, ...] = Field(min_length=1, description="its VLANs")
-    hosts: NetworkHosts | None = Field(None, description="how hosts are attached; default: none is")
-    servers: tuple[NetworkServer, ...] = Field((), description="what else is attached")
-    mtu_bytes: int = Field(9000, ge=1280, le=9216, description="of host ports, LAGs and gateways")
+    hosts: NetworkHosts | None = Field(None, description="how hosts are attached; default: not at all")
+    servers: tuple[NetworkServer, ...] = Field((), description="other attached devices, such as storage")
+    mtu_bytes: int = Field(9000, ge=1280, le=9216, description="MTU of host ports, LAGs and gateways")
 
 
 class External(Strict):
     """A routed port to a network outside the fabric, and the BGP session over it."""
 
-    name: Name = Field(description="of the peer, such as isp-a; it names the prefix lists")
-    device: Name = Field(description="switch it is cabled to, but no leaf, by the name it has now")
-    port: PortName = Field(description="port there, as the NOS calls it, outside what the ceilings need")
+    name: Name = Field(description="name of the peer, such as isp-a; prefix lists have it too")
+    device: Name = Field(description="the switch it is connected to, by its current name; not a leaf")
+    port: PortName = Field(description="port there, as named by the NOS, in a cage that the ceilings do not need")
     breakout: Breakout | None = Field(
-        None, description="how its cage is split; default: as those towards lower switches"
+        None, description="how its cage is split; default: like those towards lower switches"
     )
-    address: AddressWithLength = Field(description="of the port, with prefix length, such as 203.0.113.1/31")
-    peer: Address = Field(description="of the other end, in the same network")
+    address: AddressWithLength = Field(description="address of the port, with prefix length, such as 203.0.113.1/31")
+    peer: Address = Field(description="address of the peer, in the same network")
     asn: Asn = Field(description="AS number of the peer")
     accept: tuple[Network, ...] = Field(
-        (IPv4Network("0.0.0.0/0"),), min_length=1, description="prefixes taken from the peer, and no others"
+        (IPv4Network("0.0.0.0/0"),), min_length=1, description="prefixes accepted from the peer, and no others"
     )
     announce: tuple[Network, ...] = Field(
         min_length=1,
         description="summaries of pools.hosts or pools.loopbacks, or prefixes of the switch's own network: "
         "what the peer gets, and nothing else",
     )
-    max_prefixes: int = Field(100, ge=1, le=1_000_000, description="more from the peer end the session")
+    max_prefixes: int = Field(
+        100, ge=1, le=1_000_000, description="the session is closed if the peer announces more prefixes"
+    )
     filter: EdgeFilterIntent | None = Field(None, description="an access list on the port; default: none")
-    bfd: bool = Field(False, description="whether the peer runs BFD too")
+    bfd: bool = Field(False, description="whether BFD runs with the peer")
     mtu_bytes: int = Field(1500, ge=1280, le=9216, description="of the port")
 
 
@@ -676,13 +711,13 @@ class PathRuleIntent(Strict):
     """Part of the configuration of some devices."""
 
     path: ConfigPath = Field(
-        description="as `netkit platforms NAME` lists paths; a part may be a pattern, and what is below belongs to it"
+        description="path as in `netkit platforms NAME`, with everything below it; a part may be a pattern"
     )
     devices: Text = Field("", description="which devices, as --limit names them; default: all")
 
 
 class Firmware(Strict):
-    """Firmware that is approved. A kind that no name fits is only compared with others of its kind."""
+    """Approved firmware. A kind without a matching name is only compared with others of its kind."""
 
     nics: dict[Text, tuple[Text, ...]] = Field(
         default_factory=dict, description="PSID or part number of a NIC, or a glob: approved versions"
@@ -696,74 +731,100 @@ class Thresholds(Strict):
     """Health thresholds of the checks."""
 
     cnp_loss_warn_percent: float = Field(
-        1.0, ge=0, le=100, description="CNPs sent on a rail and never heard, in percent; more warns"
+        1.0,
+        ge=0,
+        le=100,
+        description="share of the CNPs sent on a rail that are never received, in percent; more warns",
     )
     cnp_loss_fail_percent: float = Field(5.0, ge=0, le=100, description="the same; more fails")
     pause_fraction_warn: float = Field(
-        0.01, ge=0, le=1, description="part of the time a port is held up by pauses; more warns"
+        0.01, ge=0, le=1, description="fraction of the time that a port is paused; more warns"
     )
     pause_fraction_fail: float = Field(0.05, ge=0, le=1, description="the same; more fails")
     pause_rate_warn: float = Field(
-        100, ge=0, description="pauses a second, where a device does not report how long they last"
+        100, ge=0, description="pauses per second, if a device does not report pause time; more warns"
     )
     pause_rate_fail: float = Field(1000, ge=0, description="the same")
     headroom_warn_percent: float = Field(
-        50, ge=0, le=100, description="how full the headroom of a lossless queue was within the window; more warns"
+        50, ge=0, le=100, description="peak use of the headroom of a lossless queue within the window; more warns"
     )
-    ber_warn: float = Field(1e-6, ge=0, le=1, description="bit errors before FEC, by bit; more warns")
+    ber_warn: float = Field(1e-6, ge=0, le=1, description="bit error rate before FEC; more warns")
     ber_fail: float = Field(2.4e-5, ge=0, le=1, description="the same; more fails")
-    fec_symbols_warn: int = Field(8, ge=1, le=16, description="wrong symbols in a codeword; 15 can be repaired")
-    fec_symbols_fail: int = Field(12, ge=1, le=16, description="the same")
-    light_margin_db: float = Field(1.0, ge=0, description="light nearer to the module's warning limit than this warns")
-    light_trend_db: float = Field(2.0, ge=0, description="light weaker than in earlier runs by this warns")
-    lane_spread_db: float = Field(3.0, ge=0, description="received light of a module's lanes further apart warns")
-    loss_outlier_db: float = Field(3.0, ge=0, description="a cable that loses more than others of its kind warns")
-    temperature_warn_c: float = Field(70, description="of a module that has no limits of its own")
-    temperature_fail_c: float = Field(75, description="the same")
-    link_up_warn_s: float = Field(30, ge=0, description="a link that took longer to come up warns")
-    disk_warn_percent: float = Field(
-        90, ge=0, le=100, description="of a file system a device writes to, or of the files it can hold; more warns"
+    fec_symbols_warn: int = Field(
+        8, ge=1, le=16, description="wrong symbols in a codeword, of which 15 can be corrected; this many warn"
     )
-    balance_percent: float = Field(25, ge=0, description="uplinks further from the mean of their switch warn")
+    fec_symbols_fail: int = Field(12, ge=1, le=16, description="the same")
+    light_margin_db: float = Field(
+        1.0, ge=0, description="optical power closer to the module's warning limit than this warns"
+    )
+    light_trend_db: float = Field(
+        2.0, ge=0, description="received power that is lower than in earlier runs by more than this warns"
+    )
+    lane_spread_db: float = Field(
+        3.0, ge=0, description="a larger difference of received power between the lanes of a module warns"
+    )
+    loss_outlier_db: float = Field(
+        3.0, ge=0, description="a cable whose loss exceeds that of others of its kind by more than this warns"
+    )
+    temperature_warn_c: float = Field(70, description="temperature of a module without limits of its own; more warns")
+    temperature_fail_c: float = Field(75, description="the same")
+    link_up_warn_s: float = Field(30, ge=0, description="a link that takes longer to come up warns")
+    disk_warn_percent: float = Field(
+        90, ge=0, le=100, description="use of a file system that a device writes to, in space or files; more warns"
+    )
+    balance_percent: float = Field(
+        25, ge=0, description="uplinks whose load is further from the mean of their switch warn"
+    )
     balance_minimum_percent: float = Field(
         10, ge=0, le=100, description="use of uplinks below which balance is not judged"
     )
-    probe_loss_percent: float = Field(0, ge=0, le=100, description="probes of one size and way lost beyond this fail")
+    probe_loss_percent: float = Field(0, ge=0, le=100, description="lost probes of one size and path; more fail")
     probe_outlier_us: float = Field(
-        500, ge=0, description="a way whose quickest answer takes this much longer than usual for its distance warns"
+        500, ge=0, description="a path whose fastest answer takes this much longer than usual for its distance warns"
     )
     busbw_warn_percent: float = Field(
-        90, ge=0, le=100, description="bus bandwidth of a collective, of what the NICs of a host carry"
+        90, ge=0, le=100, description="bus bandwidth of a collective, relative to the NICs of a host; less warns"
     )
     busbw_fail_percent: float = Field(80, ge=0, le=100, description="the same")
     scaling_warn_percent: float = Field(
-        90, ge=0, le=100, description="bus bandwidth over many hosts, of that over the fewest"
+        90, ge=0, le=100, description="bus bandwidth over many hosts, relative to that over the fewest; less warns"
     )
     scaling_fail_percent: float = Field(75, ge=0, le=100, description="the same")
     straggler_percent: float = Field(
-        85, ge=0, le=100, description="bandwidth of a run, of the fastest of its kind; a slower one holds a slow NIC"
+        85,
+        ge=0,
+        le=100,
+        description="bandwidth of a run, relative to the fastest of its kind; a slower run contains a slow NIC",
     )
-    line_rate_warn_percent: float = Field(97, ge=0, le=100, description="RDMA bandwidth, of the rate of the NIC")
+    line_rate_warn_percent: float = Field(
+        97, ge=0, le=100, description="RDMA bandwidth, relative to the rate of the NIC; less warns"
+    )
     line_rate_fail_percent: float = Field(95, ge=0, le=100, description="the same")
     rdma_outlier_us: float = Field(
-        2, ge=0, description="RDMA latency this much above what is usual for its distance warns"
+        2, ge=0, description="RDMA latency that exceeds the usual one for its distance by more than this warns"
     )
     rdma_repeats_per_s: float = Field(
-        1, ge=0, description="packets a NIC sends again or gets out of order a second, for RDMA; more warns"
+        1, ge=0, description="RDMA packets per second that a NIC retransmits or receives out of order; more warns"
     )
     load_minimum_percent: float = Field(
-        80, ge=0, le=100, description="of a NIC's rate; below this load, classes do not compete and are not judged"
+        80,
+        ge=0,
+        le=100,
+        description="share of a NIC's rate; below this load, classes do not compete and are not judged",
     )
     share_margin_percent: float = Field(
-        5, ge=0, le=100, description="points that the share of the lossless class may be below its weight under load"
+        5,
+        ge=0,
+        le=100,
+        description="percentage points by which the share of the lossless class may be below its weight under load",
     )
 
 
 class Intent(Strict):
-    """A fabric, as short as it can be said."""
+    """The intent of a fabric."""
 
     name: Name = Field(description="name of the fabric")
-    site: Name = Field("site", description="where it stands")
+    site: Name = Field("site", description="site of the fabric")
     purpose: Literal["production", "lab"] = Field(
         "production", description="a lab may use platforms without lossless Ethernet"
     )
@@ -778,32 +839,35 @@ class Intent(Strict):
         "supernet", description="one static route per leaf, or per rail"
     )
     cross_rail: Literal["routed", "blocked"] = Field("routed", description="whether a NIC reaches NICs on other rails")
-    adaptive_routing: bool = Field(False, description="everywhere or nowhere")
+    adaptive_routing: bool = Field(False, description="adaptive routing, on all switches or on none")
     ceilings: Ceilings = Field(description="how far the fabric may grow without renumbering")
     switches: Switches = Field(description="models, platforms and breakouts by tier")
     hosts: Hosts = Field(description="model and settings of the GPU hosts")
-    units: tuple[Unit, ...] = Field(min_length=1, description="what is installed")
+    units: tuple[Unit, ...] = Field(min_length=1, description="the installed units")
     clusters: Clusters = Field(Clusters(), description="Kubernetes and Slurm clusters on the hosts")
     cables: Cables = Field(description="media and lengths by kind of link")
     pools: Pools = Field(description="addresses and AS numbers")
     management: Management | None = Field(None, description="out-of-band addresses of the switches")
     lossless: Lossless = Field(Lossless(), description="classes, ECN, PFC watchdog, buffers")
     routing: RoutingIntent = Field(RoutingIntent(), description="BGP and BFD")
-    networks: tuple[NetworkIntent, ...] = Field((), description="beside the rails: storage, front-end, out-of-band")
+    networks: tuple[NetworkIntent, ...] = Field(
+        (), description="networks beside the rails: storage, front-end, out-of-band"
+    )
     external: tuple[External, ...] = Field((), description="peers outside the fabric, such as providers")
     services: ServicesIntent = Field(ServicesIntent(), description="NTP, DNS, syslog, SNMPv3, login")
     names: Names = Field(Names(), description="name patterns")
     firmware: Firmware = Field(Firmware(), description="approved versions of NICs and modules; read by checks only")
-    thresholds: Thresholds = Field(Thresholds(), description="when a check warns or fails")
+    thresholds: Thresholds = Field(Thresholds(), description="limits at which a check warns or fails")
     overrides: dict[str, Override] = Field(
-        default_factory=dict, description="what single devices have different, by name or glob"
+        default_factory=dict, description="differing settings of single devices, by name or glob"
     )
     tables: Tables = Field(Tables(), description="names and numbers of your own, for many devices")
     leave: tuple[Annotated[PathRuleIntent, ShortForm("path")], ...] = Field(
-        (), description="never compared, never touched: a path for all devices, or an entry with path and devices"
+        (),
+        description="parts that netkit neither compares nor changes: a path, or an entry with path and devices",
     )
     own: tuple[Annotated[PathRuleIntent, ShortForm("path")], ...] = Field(
-        (), description="what netkit owns besides, for templates of your own; the same form"
+        (), description="additional configuration that netkit owns, for your own templates; the same form"
     )
 
 
@@ -811,7 +875,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the schema editors check fabric.yaml with."""
+    """The schema editors check fabric.yaml with."""
     schema = Intent.model_json_schema()
     return {
         "$schema": DIALECT,

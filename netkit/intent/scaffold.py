@@ -16,7 +16,7 @@ HOST_MODEL, HOST_GBPS = "dgx-h100", 400
 MOST_UPLINKS = 16
 FIRST_MANAGED = 10
 CLUSTERS = {
-    "kubernetes": "  kubernetes: {vfs: 8}     # pods that may share a rail NIC; each has an address of its own",
+    "kubernetes": "  kubernetes: {vfs: 8}     # pods that may share a rail NIC; each has its own address",
     "slurm": "  slurm: {gpu_type: h100}  # add cpus and memory_mb, as slurmd -C prints them",
 }
 PODS_PER_NIC = 8
@@ -80,7 +80,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def text(folder: Path, size: Size, catalog: Catalog) -> str:
-    """Return a fabric.yaml of a size, named after its folder."""
+    """A fabric.yaml of a size, named after its folder."""
     if size.platform not in PLATFORMS:
         raise UsageError(Problem(f"unknown platform {size.platform!r}", f"use one of {', '.join(PLATFORMS)}"))
     if size.cluster not in {"", *CLUSTERS}:
@@ -113,7 +113,7 @@ def plan(size: Size, catalog: Catalog) -> FabricPlan:
 
 
 def ports_of(model: SwitchModel) -> int:
-    """Return the number of ports of a switch for NICs of the host model."""
+    """The number of ports of a switch for NICs of the host model."""
     split = _split(model)
     return split.ports * len([cage for cage in split.cages if cage <= model.cages])
 
@@ -127,13 +127,13 @@ def _split(model: SwitchModel) -> Split:
 
 
 def _roomy(count: int, limit: int) -> int:
-    """Return the next power of two, so that there is room to grow, unless that exceeds a limit."""
+    """The next power of two, so that there is room to grow, unless that exceeds a limit."""
     ceiling = 1 << max(count - 1, 0).bit_length() if count else 0
     return ceiling if ceiling <= limit else count
 
 
 def _management(size: Size, plan: FabricPlan) -> tuple[str, str, str, str]:
-    """Return a management pool large enough for the ceilings, its gateway, and two addresses for servers."""
+    """A management pool large enough for the ceilings, its gateway, and two addresses for servers."""
     leaves, spines = plan.units * size.leaves + FIRST_MANAGED, plan.spines * size.planes + FIRST_MANAGED
     length = min(24, 32 - max((2 * leaves - 1).bit_length(), (4 * spines - 1).bit_length()))
     net = "192.0.2" if length == 24 else "198.18.0"

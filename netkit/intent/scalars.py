@@ -64,7 +64,7 @@ class FromFile:
 
 @dataclass(frozen=True, slots=True)
 class ShortForm:
-    """An object, or text that stands for an object with this key alone."""
+    """An object, or text as a short form of an object with only this key."""
 
     key: str
 
@@ -86,11 +86,11 @@ UNNAMED_SECRET = (
 )
 
 
-# Validators raise "what; remedy"; {given} stands for the value.
+# Validators raise "what; remedy"; {given} is replaced by the value.
 
 
 def _matching(pattern: str, message: str) -> AfterValidator:
-    """Return a validator of text that must match a pattern as a whole."""
+    """A validator of text that must match a pattern as a whole."""
     compiled = re.compile(pattern)
 
     def check(value: str) -> str:
@@ -295,7 +295,7 @@ CatalogName = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 def name_pattern(*allowed: str) -> AfterValidator:
-    """Return the validator of a name pattern with the given fields."""
+    """The validator of a name pattern with the given fields."""
 
     def check(value: str) -> str:
         try:

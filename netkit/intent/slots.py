@@ -13,7 +13,7 @@ _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 def parse(text: str) -> tuple[int, ...]:
-    """Return the slots of a text such as `1-3,5`, in ascending order."""
+    """The slots of a text such as `1-3,5`, in ascending order."""
     slots: set[int] = set()
     for part in text.replace(" ", "").split(","):
         match = _RANGE.fullmatch(part)

@@ -13,17 +13,17 @@ IN_FLIGHT = 2
 
 
 def least(part: float, whole: float, doubt: float = 0.0) -> float:
-    """Return a lower bound of the true share; doubt is the part of the window that only one end counted."""
+    """A lower bound of the true share; doubt is the part of the window that only one end counted."""
     return _wilson(max(0.0, part - astray(whole, doubt)), whole, -Z)
 
 
 def most(part: float, whole: float, doubt: float = 0.0) -> float:
-    """Return an upper bound of the true share."""
+    """An upper bound of the true share."""
     return _wilson(min(whole, max(0.0, part) + astray(whole, doubt)), whole, Z)
 
 
 def least_rate(count: int, seconds: float) -> float:
-    """Return a lower bound of the true rate, from a count over a time."""
+    """A lower bound of the true rate, from a count over a time."""
     return max(0.0, sqrt(count) - Z / 2) ** 2 / seconds if seconds > 0 else 0.0
 
 
@@ -38,7 +38,7 @@ def surely_more(part: float, whole: float, than_part: float, than_whole: float) 
 
 
 def astray(whole: float, doubt: float) -> float:
-    """Return how much of a count only one end may have seen."""
+    """How much of a count only one end may have seen."""
     expected = whole * doubt
     return expected + Z * sqrt(expected) + IN_FLIGHT
 

@@ -16,13 +16,13 @@ NO_CHECKS = ("_", "test_", "conftest")
 
 
 def shipped_checks() -> Path:
-    """Return the folder of the checks that come with netkit: in the wheel, or at the top of a checkout."""
+    """The folder of the checks that come with netkit: in the wheel, or at the top of a checkout."""
     inside = Path(__file__).parent.parent / "shipped" / "checks"
     return inside if inside.is_dir() else Path(__file__).parent.parent.parent / "checks"
 
 
 def load(folders: Sequence[Path] = ()) -> Catalog:
-    """Return all checks by name. A file in an earlier folder replaces one of the same name in a later folder."""
+    """All checks by name. A file in an earlier folder replaces one of the same name in a later folder."""
     files: dict[str, Path] = {}
     for folder in (*folders, shipped_checks()):
         for file in sorted(folder.glob("*.py")):
@@ -35,7 +35,7 @@ def load(folders: Sequence[Path] = ()) -> Catalog:
 
 
 def of_file(file: Path) -> Sequence[Check]:
-    """Return the checks in a file; what it prints goes to stderr, since stdout belongs to the result."""
+    """The checks in a file; what it prints goes to stderr, since stdout belongs to the result."""
     module = f"netkit_checks.{file.stem}"
     spec = importlib.util.spec_from_file_location(module, file)
     if spec is None or spec.loader is None:
@@ -70,7 +70,7 @@ def _line_of(error: BaseException, file: Path) -> int:
 
 
 def select(catalog: Catalog, names: Sequence[str]) -> tuple[Check, ...]:
-    """Return the checks chosen by names, file names or globs; choosing nothing is an error."""
+    """The checks chosen by names, file names or globs; choosing nothing is an error."""
     if not names:
         return tuple(catalog.values())
     chosen: dict[str, Check] = {}

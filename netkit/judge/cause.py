@@ -3,7 +3,7 @@
 A finding follows from another one when its check allows that (`follows`) and the other is at the same place: it has the
 same cause, is on its cable, concerns its whole device, or is at one of the places it may come from (`touches`); or when
 the other finding declares that it `explains` its cause. One that explains its own cause follows from that cause alone.
-A finding that no other explains is a cause of its own, even on
+A finding that no other explains is a separate cause, even on
 the same cable.
 """
 
@@ -16,12 +16,12 @@ from netkit.judge.finding import Finding, Silenced, Verdict
 
 
 def cable_at(context: CheckContext, device: str, place: str) -> str:
-    """Return the cable at a place, which may be a port or a priority of one."""
+    """The cable at a place, which may be a port or a priority of one."""
     return context.cable(device, place) or context.cable(device, place.rpartition("/")[0])
 
 
 def linked(context: CheckContext, checks: Sequence[Check], findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Return findings in the same order, each with the name of its root cause."""
+    """Findings in the same order, each with the name of its root cause."""
     bad = [number for number, one in enumerate(findings) if one.verdict > Verdict.SKIPPED]
     if not bad:
         return findings
@@ -62,7 +62,7 @@ class _Links:
         self._shared = {name for name, owners in names.items() if len(owners) > 1}
 
     def named(self, number: int) -> Finding:
-        """Return a finding with the cause it belongs to."""
+        """A finding with the cause it belongs to."""
         one = self._findings[number]
         if number not in self._roots:
             return one
@@ -102,7 +102,7 @@ class _Links:
         """Yield what a finding may follow from, the nearest first."""
         one = self._findings[number]
         keys = [cause_name(one)]
-        if one.cause not in one.explains:  # else it is a cause of its own, whatever else is wrong at its place
+        if one.cause not in one.explains:  # else it is a separate cause, whatever else is wrong at its place
             keys += [self._cables[number]]
             if self._declares.get(one.check):
                 keys += [f"on {one.device}"] if one.device else []
@@ -128,7 +128,7 @@ class _Links:
 
 
 def cause_name(one: Finding) -> str:
-    """Return the cause a finding names, else a name for the finding itself."""
+    """The cause a finding names, else a name for the finding itself."""
     return one.cause or f"{one.check} on {one.device} {one.place}"
 
 
@@ -175,7 +175,7 @@ class CauseGroup:
 
 
 def cause_groups(findings: Iterable[Finding], layers: Layers) -> tuple[CauseGroup, ...]:
-    """Return findings by cause, in order of repair; silenced causes come last."""
+    """Findings by cause, in order of repair; silenced causes come last."""
     found = [CauseGroup(*_headed(group, layers)) for group in _by_cause(findings).values()]
 
     def order(cause: CauseGroup) -> tuple[bool, int, int, int, str, str]:
@@ -215,7 +215,7 @@ def _layer(finding: Finding, layers: Layers) -> int:
 
 
 def heads(findings: Iterable[Finding], layers: Layers) -> Mapping[str, Finding]:
-    """Return, by the name of each cause, the finding that stands for it."""
+    """Name of each cause → the finding that represents it."""
     return {name: _headed(group, layers)[0] for name, group in _by_cause(findings).items()}
 
 
@@ -228,6 +228,6 @@ def _by_cause(findings: Iterable[Finding]) -> Mapping[str, list[Finding]]:
 
 
 def _headed(group: Sequence[Finding], layers: Layers) -> tuple[Finding, tuple[Finding, ...]]:
-    """Return the finding that names the cause, and those that follow from it."""
+    """The finding that names the cause, and those that follow from it."""
     head, *symptoms = sorted(group, key=lambda one: (one.is_symptom, _layer(one, layers), -one.verdict))
     return head, tuple(symptoms)

@@ -34,7 +34,7 @@ class Check:
     """Its docstring."""
     layer: Layer
     needs: tuple[str, ...]
-    """Kinds of facts without which nothing can be said about a device."""
+    """Kinds of facts without which a device cannot be judged."""
     has_window: bool
     """Whether it judges counters over a window."""
     on: Of
@@ -127,7 +127,7 @@ def _described(function: Callable[..., object], needs: Sequence[str]) -> tuple[s
 
 
 def _readable(name: str, needs: Sequence[str], reads: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return what a check reads, with what it needs; CheckError if there are no such facts or counters."""
+    """What a check reads, with what it needs; CheckError if there are no such facts or counters."""
     if reads is None:
         return None
     if isinstance(reads, str):

@@ -61,7 +61,7 @@ def is_cut_off(context: CheckContext, device: DeviceContext, nic: str) -> bool:
 
 
 def losses(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> tuple[CnpLoss, ...]:
-    """Return where CNPs of a rail are lost, the greatest loss first: in NICs, or in full queues."""
+    """Where CNPs of a rail are lost, the greatest loss first: in NICs, or in full queues."""
     found = [
         loss for device, nic in nics for loss in (*_swallowed(context, device, nic), *_withheld(context, device, nic))
     ]
@@ -106,7 +106,7 @@ def _dropped(context: CheckContext, device: DeviceContext) -> Iterator[CnpLoss]:
 
 
 def pair(nics: Sequence[tuple[DeviceContext, str]]) -> str:
-    """Return the NICs between which most CNPs of a rail are lost: the top sender and the least receiver."""
+    """The NICs between which most CNPs of a rail are lost: the top sender and the least receiver."""
     sent = {CableEnd(device.name, nic): device.delta("cnp_sent", nic).value for device, nic in nics}
     heard = {CableEnd(device.name, nic): _total(device.delta(name, nic) for name in HEARD) for device, nic in nics}
     sender = max(sent, key=lambda end: sent[end])
@@ -115,7 +115,7 @@ def pair(nics: Sequence[tuple[DeviceContext, str]]) -> str:
 
 
 def hops(context: CheckContext, rail: int) -> str:
-    """Return the hops of a rail that are not configured to treat CNPs as intended; spines belong to all rails."""
+    """The hops of a rail that are not configured to treat CNPs as intended; spines belong to all rails."""
     found = [
         deviation
         for device in context.devices.values()
@@ -133,7 +133,7 @@ def _is_of_rail(device: DeviceContext, port: str, rail: int) -> bool:
 
 
 def _deviation(context: CheckContext, device: DeviceContext, port: str) -> str:
-    """Return how a hop treats CNPs if not as intended; empty if it does, or does not report."""
+    """How a hop treats CNPs if not as intended; empty if it does, or does not report."""
     profile, shown = context.fabric.lossless, device.facts.qos
     qos = None if isinstance(shown, Absent) else shown.get(port)
     if qos is None:
@@ -145,7 +145,7 @@ def _deviation(context: CheckContext, device: DeviceContext, port: str) -> str:
 
 
 def strays(context: CheckContext) -> tuple[Stray, ...]:
-    """Return the cables behind which CNPs are no longer in their queue."""
+    """The cables behind which CNPs are no longer in their queue."""
     found = [one for device in context.switches for one in _of_switch(context, device)]
     missing = {rail.number: _missing(context, rail.number) for rail in context.fabric.rails}
     found += [one for device in context.hosts for nic in device.nics for one in _of_nic(context, device, nic, missing)]
@@ -154,7 +154,7 @@ def strays(context: CheckContext) -> tuple[Stray, ...]:
 
 
 def sent_to(context: CheckContext, device: str, port: str) -> Delta | None:
-    """Return what the other end of a port sends to it in the CNP queue; None if that is not counted."""
+    """What the other end of a port sends to it in the CNP queue; None if that is not counted."""
     far = context.far(device, port)
     seen = context.devices.get(far.device) if far else None
     if far is None or seen is None:
@@ -211,7 +211,7 @@ def _of_nic(context: CheckContext, device: DeviceContext, nic: str, missing: Map
 
 
 def _missing(context: CheckContext, rail: int) -> int:
-    """Return how many of a rail's CNPs no NIC counts: one that swallows them still counts packets by priority."""
+    """How many of a rail's CNPs no NIC counts: one that swallows them still counts packets by priority."""
     nics = [(host, name) for host in context.hosts for name, nic in host.nics.items() if nic.rail == rail]
     sent, heard = (
         _total(host.delta(name, nic) for host, nic in nics for name in names) for names in (("cnp_sent",), HEARD)
@@ -220,7 +220,7 @@ def _missing(context: CheckContext, rail: int) -> int:
 
 
 def _doubt(context: CheckContext, device: DeviceContext, port: str) -> float:
-    """Return the part of a device's window in which it and the other end of a port did not both count."""
+    """The part of a device's window in which it and the other end of a port did not both count."""
     far = context.far(device.name, port)
     other = context.devices.get(far.device) if far else None
     shortest_s = min(device.window_s, other.window_s) if other else 0.0

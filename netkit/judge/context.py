@@ -45,7 +45,7 @@ class History(Protocol):
     """Values of earlier runs."""
 
     def readings(self, device: str, place: str, quantity: str) -> Sequence[tuple[float, float]]:
-        """Return earlier values of a quantity with their times, oldest first."""
+        """Earlier values of a quantity with their times, oldest first."""
 
 
 class NoHistory:
@@ -111,14 +111,14 @@ class DeviceContext:
         return ended_s - began_s
 
     def deltas(self, name: str) -> Mapping[str, Delta]:
-        """Return what a counter added in the window, by place."""
+        """What a counter added in the window, by place."""
         found = self._deltas.get(name)
         if found is None:
             found = self._deltas[name] = deltas(name, self.observation.samples)
         return found
 
     def delta(self, name: str, place: str) -> Delta:
-        """Return what a counter added at one place; on a device that broke off, absence is a failure.
+        """What a counter added at one place; on a device that broke off, absence is a failure.
 
         A port whose counters are stuck is unknown, although each of them shows no increase.
         """
@@ -205,21 +205,21 @@ class CheckContext:
         return {**dict(pairs), **{far: near for near, far in pairs}}
 
     def far(self, device: str, port: str) -> CableEnd | None:
-        """Return what a port is cabled to by design."""
+        """What a port is cabled to by design."""
         return self.far_ends.get(CableEnd(device, port))
 
     def cable(self, device: str, port: str) -> str:
-        """Return the name of a cable, the same from both ends; empty if there is none by design."""
+        """The name of a cable, the same from both ends; empty if there is none by design."""
         far = self.far(device, port)
         return "" if far is None else " — ".join(sorted((f"{device}:{port}", str(far))))
 
     def way(self, sender: str, port: str) -> str:
-        """Return the name of one direction of a cable; empty if there is none by design."""
+        """The name of one direction of a cable; empty if there is none by design."""
         far = self.far(sender, port)
         return "" if far is None else f"{sender}:{port} → {far}"
 
     def way_in(self, receiver: str, port: str) -> str:
-        """Return the same for what arrives at a port."""
+        """The same for what arrives at a port."""
         far = self.far(receiver, port)
         return "" if far is None else f"{far} → {receiver}:{port}"
 

@@ -31,7 +31,7 @@ class CounterState(StrEnum):
     MISSING = "missing"
     """The device does not report it."""
     STUCK = "stuck"
-    """It stands still while the other end of the cable counts: its device no longer updates it."""
+    """It is unchanged while the other end of the cable counts: its device no longer updates it."""
     FAILED = "failed"
     """The device did not answer, or reported it at the start of the window only."""
 
@@ -60,7 +60,7 @@ STUCK = Delta(CounterState.STUCK)
 
 
 def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
-    """Return what a counter added at each of its places between the first and the last sample."""
+    """What a counter added at each of its places between the first and the last sample."""
     if not samples:
         return {}
     first, last = samples[0], samples[-1]
@@ -87,7 +87,7 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
 
 
 def _fallen(name: str, at: str, samples: tuple[Sample, ...], seconds: float) -> Delta:
-    """Return what is known about a counter that is lower than before."""
+    """What is known about a counter that is lower than before."""
     earlier, later = (sample.counters[name][at] for sample in (samples[0], samples[-1]))
     added = _wrapped(earlier, later, _bits(name)) if seconds <= LONGEST_WRAP_S else None
     if added is None or _was_cleared(name, at, samples, is_narrow=earlier < NARROW):
@@ -100,7 +100,7 @@ def _bits(name: str) -> int:
 
 
 def _wrapped(earlier: int, later: int, bits: int) -> int | None:
-    """Return what a wrapped counter added; None if it was too far from the end of any range."""
+    """What a wrapped counter added; None if it was too far from the end of any range."""
     for end in (NARROW, WIDE) if bits > 32 else (NARROW,):
         added = end - earlier + later
         near = end / 2 if bits == 32 else end * NEAR_THE_END
@@ -150,7 +150,7 @@ class Earlier:
 
 
 def since(snapshot: Snapshot, earlier: Mapping[str, Earlier]) -> Snapshot:
-    """Return a snapshot whose windows begin at an earlier run; devices without one keep their window."""
+    """A snapshot whose windows begin at an earlier run; devices without one keep their window."""
     devices = {name: _since(one, earlier[name]) if name in earlier else one for name, one in snapshot.devices.items()}
     return replace(snapshot, devices=devices)
 

@@ -77,7 +77,7 @@ Found = Iterator[Difference]
 def differences(
     before: Snapshot, after: Snapshot, names: Iterable[str], kinds: Collection[str], light_db: float
 ) -> Differences:
-    """Compare some devices in some kinds of facts; light that moved by less than `light_db` is the same."""
+    """Compare some devices in some kinds of facts; optical power that moved by less than `light_db` is the same."""
     found: list[Difference] = []
     uncompared: list[Uncompared] = []
     for name in names:
@@ -106,7 +106,7 @@ class _Pair:
     light_db: float
 
     def both(self, kind: str) -> tuple[Any, Any] | None:
-        """Return a kind of facts of both; None unless both have it."""
+        """A kind of facts of both; None unless both have it."""
         was, now = getattr(self.was.facts, kind), getattr(self.now.facts, kind)
         return None if isinstance(was, Absent) or isinstance(now, Absent) else (was, now)
 
@@ -121,7 +121,7 @@ def _device(was: Observation, now: Observation) -> Found:
 
 def _uncompared(was: Observation, now: Observation, kinds: Collection[str]) -> Iterator[Uncompared]:
     if was.facts == Facts() or now.facts == Facts():
-        return  # not reached at all: reported as a difference of its own
+        return  # not reached at all: reported as a separate difference
     for kind in (kind for kind in KINDS if kind in kinds):
         facts = getattr(was.facts, kind), getattr(now.facts, kind)
         for when, one, other in zip(("before", "after"), facts, reversed(facts), strict=True):
@@ -271,7 +271,7 @@ def _light(pair: _Pair, port: str, was: Module, now: Module) -> Found:
         old = was.lanes.get(number)
         if old is None or old == lane:
             continue
-        for what, field in (("light received", "rx_dbm"), ("light sent", "tx_dbm")):
+        for what, field in (("received power", "rx_dbm"), ("transmitted power", "tx_dbm")):
             values = getattr(old, field), getattr(lane, field)
             if None not in values and abs(values[1] - values[0]) > pair.light_db:
                 texts, moved = (f"{values[0]:.1f} dBm", f"{values[1]:.1f} dBm"), values[1] - values[0]

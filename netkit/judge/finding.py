@@ -61,12 +61,12 @@ PASSED = Finding(Verdict.PASS)
 
 
 def passed(place: str = "", device: str = "") -> Finding:
-    """Return a pass with its place; `PASSED` is cheaper where that does not matter."""
+    """A pass with its place; `PASSED` is cheaper where that does not matter."""
     return Finding(Verdict.PASS, place, device=device)
 
 
 def skip(place: str, text: str, *, device: str = "") -> Finding:
-    """Return that something could not be judged, and why."""
+    """That something could not be judged, and why."""
     return Finding(Verdict.SKIPPED, place, text, device=device)
 
 
@@ -81,7 +81,7 @@ def warn(
     touches: Iterable[str] = (),
     **evidence: object,
 ) -> Finding:
-    """Return that something is not as it should be, but nothing is lost yet."""
+    """That something is not as it should be, but nothing is lost yet."""
     shown, names = _shown(evidence), (tuple(explains), tuple(touches))
     return Finding(Verdict.WARN, place, text, remedy, shown, cause, device, "", *names)
 
@@ -97,13 +97,13 @@ def fail(
     touches: Iterable[str] = (),
     **evidence: object,
 ) -> Finding:
-    """Return that something is wrong."""
+    """That something is wrong."""
     shown, names = _shown(evidence), (tuple(explains), tuple(touches))
     return Finding(Verdict.FAIL, place, text, remedy, shown, cause, device, "", *names)
 
 
 def error(place: str, text: str, *, device: str = "") -> Finding:
-    """Return that a check is broken."""
+    """That a check is broken."""
     return Finding(Verdict.ERROR, place, text, "report or fix the check", device=device)
 
 
@@ -112,5 +112,5 @@ def _shown(evidence: dict[str, object]) -> tuple[tuple[str, str], ...]:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst verdict; if there is none, nothing was judged."""
+    """The worst verdict; if there is none, nothing was judged."""
     return max(verdicts, default=Verdict.SKIPPED)

@@ -21,7 +21,7 @@ class FirmwarePart:
 
 
 def approved_of(names: Sequence[str], approved: Approved) -> tuple[str, tuple[str, ...]] | None:
-    """Return a kind and its approved versions: by its own name, else by the longest glob, else None."""
+    """A kind and its approved versions: by its own name, else by the longest glob, else None."""
     for name in names:
         if name in approved:
             return name, approved[name]

@@ -15,7 +15,7 @@ def _network(address: str, length: int) -> IPv4Network | IPv6Network:
 
 
 def wrong(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> str:
-    """Return what is wrong with the answer; empty if it is as designed."""
+    """What is wrong with the answer; empty if it is as designed."""
     if context.fabric.cross_rail == "blocked" and far.rail != nic.rail:
         # A kernel may call a blocked destination on-link when asked with an interface: no gateway is what counts.
         is_kept_apart = lookup.failure or not lookup.gateway
@@ -35,8 +35,8 @@ def wrong(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> str:
 
 
 def astray(end: CableEnd) -> str:
-    """Return the cause name of packets that a host's routes or rules lead elsewhere."""
-    return f"packets of {end} on a wrong way"
+    """The cause name of packets that a host's routes or rules lead elsewhere."""
+    return f"packets of {end} on a wrong path"
 
 
 def is_astray(context: CheckContext, device: DeviceContext, interface: str, far: Nic, *, is_ipv6: bool) -> bool:

@@ -11,13 +11,13 @@ from netkit.judge.context import CableEnd, CheckContext
 from netkit.judge.finding import PASSED, Finding, Verdict, fail, skip, warn
 
 DARK_DBM = -39.0
-"""The level modules report without any light."""
+"""The level that modules report without a signal."""
 RX_LIMITS: Mapping[str, Limits] = {
     "DR4": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
     "DR8": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
     "FR4": Limits(low_alarm=-9.3, low_warning=-7.3, high_warning=3.5, high_alarm=4.5),
 }
-"""For media whose modules have no limits of their own; the standard's range warns, two dB beyond it fail."""
+"""For media whose modules have no limits; the standard's range warns, two dB beyond it fail."""
 TX_LIMITS: Mapping[str, Limits] = {
     "DR4": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
     "DR8": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
@@ -47,7 +47,7 @@ def losses(context: CheckContext) -> Iterator[tuple[str, CableEnd, float | None]
 
 
 def sends_less(context: CheckContext, end: CableEnd) -> float | None:
-    """Return how much less an end sends than in earlier runs, averaged over its lanes; None if unknown."""
+    """How much less an end sends than in earlier runs, averaged over its lanes; None if unknown."""
     falls = []
     for number, lane in _lanes(context, end).items():
         earlier = [value for _, value in context.history.readings(end.device, place(end.port, number), "tx_dbm")]
@@ -57,7 +57,7 @@ def sends_less(context: CheckContext, end: CableEnd) -> float | None:
 
 
 def is_weak(context: CheckContext, end: CableEnd, designed: str) -> bool:
-    """Whether an end sends too little light, or reports a fault: then what arrives proves nothing more."""
+    """Whether an end transmits too little power or reports a fault, which explains low power at the other end."""
     device = context.devices.get(end.device)
     module = None if device is None or isinstance(device.facts.modules, Absent) else device.facts.modules.get(end.port)
     if module is None:
@@ -70,7 +70,7 @@ def is_weak(context: CheckContext, end: CableEnd, designed: str) -> bool:
 
 
 def sends_alike(context: CheckContext, end: CableEnd) -> bool:
-    """Whether all lanes of an end send about the same light."""
+    """Whether all lanes of an end transmit about the same power."""
     sent = [lane.tx_dbm for lane in _lanes(context, end).values() if lane.tx_dbm is not None]
     return len(sent) > 1 and max(sent) - min(sent) <= context.limits.lane_spread_db
 
@@ -87,7 +87,7 @@ def _lanes(context: CheckContext, end: CableEnd) -> Mapping[int, Lane]:
 
 
 def limits_of(module: Module, name: str, designed: str) -> Limits:
-    """Return the limits of a module's light: its own, else those of its medium."""
+    """The limits of a module's optical power: its own, else those of its medium."""
     quantity: Quantity = "rx_dbm" if name == "rx_dbm" else "tx_dbm"
     own = module.limits.get(quantity, NO_LIMITS)
     if own != NO_LIMITS:
@@ -105,7 +105,7 @@ Readings = Sequence[tuple[float, float]]
 
 
 def steady_fall(readings: Readings) -> float | None:
-    """Return by how much a value fell steadily from the first to the last reading; None if it did not.
+    """The steady fall of a value from the first to the last reading; None if there is none.
 
     The line goes through the medians of the first and of the last third of the readings.
     """

@@ -32,7 +32,7 @@ class Outage(NamedTuple):
 
 
 def last_outage(context: CheckContext, end: CableEnd) -> Outage | None:
-    """Return the last outage of a cable; of 0 s if there was none, None if neither end reports.
+    """The last outage of a cable; of 0 s if there was none, None if neither end reports.
 
     Where both ends lost the link together, the end that had it back first is right. Else it is the end that saw the
     longer outage: one that was disabled meanwhile sees none, or a moment when it is enabled again.
@@ -48,7 +48,7 @@ def last_outage(context: CheckContext, end: CableEnd) -> Outage | None:
 
 
 def _reported(context: CheckContext, end: CableEnd) -> Outage | None:
-    """Return what one end reports: the outage was over at the latest when the port's BGP session came up.
+    """What one end reports: the outage was over at the latest when the port's BGP session came up.
 
     zebra also stamps a link as having come up when anything else changes on a port that is up, such as its MTU.
     """

@@ -46,7 +46,7 @@ class RailSum(NamedTuple):
         return self.text()
 
     def text(self, *, has_ignored: bool = True, has_marks: bool = True) -> str:
-        """Return the sums in words, marking those that not every NIC reports."""
+        """The sums in words, marking those that not every NIC reports."""
         ignored = str(self.ignored) if has_ignored else "not reported by all"
         marked = str(self.marked) if has_marks else "not reported by all"
         return f"sent {self.sent}, handled {self.handled}, ignored {ignored}, CE {marked}"
@@ -58,12 +58,12 @@ def is_read(nic: DeltaOf) -> bool:
 
 
 def rail_sum(nics: Iterable[DeltaOf]) -> RailSum:
-    """Return the sums of NICs; ignored CNPs and marks count as 0 where a NIC does not report them."""
+    """The sums of NICs; ignored CNPs and marks count as 0 where a NIC does not report them."""
     rows = [[nic(name).value for name in ("cnp_sent", "cnp_handled", "cnp_ignored", "ecn_received")] for nic in nics]
     return RailSum(*(sum(column) for column in zip(*rows, strict=True))) if rows else RailSum(0, 0, 0, 0)
 
 
 def skew_s(windows: Sequence[tuple[float, float]]) -> float:
-    """Return the time in which not all of these windows counted: between their starts, and their ends."""
+    """The time in which not all of these windows counted: between their starts, and their ends."""
     begins, ends = [began_s for began_s, _ in windows], [ended_s for _, ended_s in windows]
     return max(begins) - min(begins) + max(ends) - min(ends) if windows else 0.0

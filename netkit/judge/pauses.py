@@ -52,17 +52,17 @@ class Pauses:
 
 
 def received(device: DeviceContext, port: str, priority: int) -> Pauses:
-    """Return the pauses a port receives: the other end is congested, and holds up this port."""
+    """The pauses a port receives: the other end is congested, and holds up this port."""
     return _pauses(device, "rx", port, priority)
 
 
 def sent(device: DeviceContext, port: str, priority: int) -> Pauses:
-    """Return the pauses a port sends: this device is congested, and holds up the other end."""
+    """The pauses a port sends: this device is congested, and holds up the other end."""
     return _pauses(device, "tx", port, priority)
 
 
 def received_at(context: CheckContext, device: DeviceContext, port: str, priority: int) -> Pauses:
-    """Return the pauses a port receives; if the device does not count them, those the other end sends."""
+    """The pauses a port receives; if the device does not count them, those the other end sends."""
     pauses = received(device, port, priority)
     far = None if pauses.is_known else context.far(device.name, port)
     sender = context.devices.get(far.device) if far else None
@@ -71,7 +71,7 @@ def received_at(context: CheckContext, device: DeviceContext, port: str, priorit
 
 
 def sent_at(context: CheckContext, device: DeviceContext, port: str, priority: int) -> Pauses:
-    """Return the pauses a port sends; if the device does not count them, those that arrive at the other end."""
+    """The pauses a port sends; if the device does not count them, those that arrive at the other end."""
     pauses = sent(device, port, priority)
     far = None if pauses.is_known else context.far(device.name, port)
     receiver = context.devices.get(far.device) if far else None
@@ -89,5 +89,5 @@ def _pauses(device: DeviceContext, direction: str, port: str, priority: int) -> 
 
 
 def congestion(switch: str, port: str) -> str:
-    """Return the cause name of a congested switch port, which a switch without ECN marking explains."""
+    """The cause name of a congested switch port, which a switch without ECN marking explains."""
     return f"congestion at {switch}:{port}"

@@ -30,14 +30,14 @@ class Peak:
 
 
 def peak(device: DeviceContext, at: str, watermark: Watermark) -> Peak | None:
-    """Return the peak of a queue; None if the device does not report it."""
+    """The peak of a queue; None if the device does not report it."""
     samples = device.observation.samples
     first = samples[0].buffers.get(at) if len(samples) > 1 and samples[0].boot == samples[-1].boot else None
     return between(first, _level(device, at), watermark)
 
 
 def between(first: Buffer | None, last: Buffer, watermark: Watermark) -> Peak | None:
-    """Return the peak of a queue that was read at both ends of a window, or only at its end."""
+    """The peak of a queue that was read at both ends of a window, or only at its end."""
     value: int | None = getattr(last, watermark)
     if value is None:
         return None
@@ -47,14 +47,14 @@ def between(first: Buffer | None, last: Buffer, watermark: Watermark) -> Peak | 
 
 
 def peaks(device: DeviceContext, port: str, lossless: tuple[int, ...], watermark: Watermark) -> Mapping[int, int]:
-    """Return the peaks of lossless queues, or of their headroom, that were reached within the window, in bytes."""
+    """The peaks of lossless queues, or of their headroom, that were reached within the window, in bytes."""
     found = {number: peak(device, place(port, number), watermark) for number in lossless}
     known = {number: None if one is None else one.within_bytes for number, one in found.items()}
     return {number: value for number, value in known.items() if value is not None}
 
 
 def _level(device: DeviceContext, at: str) -> Buffer:
-    """Return a queue's level at the end of the window, else whenever it was read."""
+    """A queue's level at the end of the window, else whenever it was read."""
     samples, facts = device.observation.samples, device.facts.buffers
     if samples and at in samples[-1].buffers:
         return samples[-1].buffers[at]

@@ -147,7 +147,7 @@ def run(context: CheckContext, checks: Sequence[Check], deadline: CheckDeadline 
 
 
 def _known(context: CheckContext) -> Known:
-    """Return what shards found, except on devices with stuck counters that no shard could know of."""
+    """What shards found, except on devices with stuck counters that no shard could know of."""
     if not context.shards:
         return NOTHING_KNOWN
     still = {name: ports for shard in context.shards for name, ports in shard.still.items()}
@@ -195,7 +195,7 @@ def result_on(
 
 
 def _why_not(check: Check, device: DeviceContext) -> str:
-    """Return why a device cannot be judged; empty if it can."""
+    """Why a device cannot be judged; empty if it can."""
     if not device.is_reached:
         return f"not reached: {device.observation.failure}"
     for kind in check.needs:
@@ -281,7 +281,7 @@ def _not_started(context: CheckContext, check: Check, device: str, deadline: Che
 
 
 def _where(check: Check, broken: BaseException) -> str:
-    """Return the line of the check's own file where it broke off."""
+    """The line of the check's own file where it broke off."""
     code = getattr(check.of_fabric or check.of_device, "__code__", None)
     line, trace = 0, broken.__traceback__
     while trace is not None:

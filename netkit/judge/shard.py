@@ -1,8 +1,8 @@
 """Judge a fabric in shards, with the same findings as in one piece.
 
-A shard runs the local checks on its devices, and reduces their facts to what the other checks read. Those of these that
-judge a device are tried too: where one does not look at other devices after all, as on most healthy ones, its result
-stands.
+A shard runs the local checks on its devices, and reduces their facts to those that the other checks read. It also tries
+the other checks of single devices: if one does not read other devices after all, as on most healthy ones, its result is
+final.
 
 Whether the counters of a port are stuck shows only beside those of the other end of its cable. Where that end is in
 another shard and the port may be stuck, the device is handed on with all of its facts, and judged again where both ends
@@ -71,7 +71,7 @@ class Reads:
 
     @classmethod
     def of(cls, checks: Iterable[Check], further: Iterable[str] = ()) -> Self:
-        """Return what those of the checks read that are not local, and further facts."""
+        """What those of the checks read that are not local, and further facts."""
         shared = [check for check in checks if not check.is_local]
         if any(check.reads is None for check in shared):
             return cls()
@@ -85,7 +85,7 @@ class Reads:
         return cls(frozenset(names & {*KINDS}), read)
 
     def reduced(self, one: Observation, numbers: Numbers) -> Observation:
-        """Return an observation without what is not read; what is missing keeps its reason."""
+        """An observation without what is not read; what is missing keeps its reason."""
         if self.counters is None:
             return one
         samples = (one.samples[0], one.samples[-1]) if len(one.samples) > 1 else one.samples

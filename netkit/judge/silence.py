@@ -114,23 +114,23 @@ class Silence:
 
 
 def kind_of(text: str) -> str:
-    """Return the text of a finding without what differs each time it is found."""
+    """The text of a finding without what differs each time it is found."""
     return BGP_STATE.sub("#", NUMBER.sub("#", text))
 
 
 def id_of(finding: Finding) -> str:
-    """Return what and where a finding is, the same in every run."""
+    """What and where a finding is, the same in every run."""
     return f"{finding.check}[{finding.device or FABRIC}]" + (f" {finding.place}" if finding.place else "")
 
 
 def cause_of(finding: Finding, named: Mapping[str, Finding]) -> str:
-    """Return what a symptom follows from; empty for a cause, or for the same check in the same place."""
+    """What a symptom follows from; empty for a cause, or for the same check in the same place."""
     cause = id_of(named[cause_name(finding)]) if finding.is_symptom else ""
     return "" if cause == id_of(finding) else cause
 
 
 def silenced(judgement: Judgement, silences: Iterable[Silence], now_s: float, layers: Layers) -> Judgement:
-    """Return a judgement with silences applied to its findings."""
+    """A judgement with silences applied to its findings."""
     active = [one for one in silences if one.is_active(now_s)]
     if not active:
         return judgement
@@ -152,7 +152,7 @@ def silenced(judgement: Judgement, silences: Iterable[Silence], now_s: float, la
 
 
 def _mark(finding: Finding, cause: str, active: Sequence[Silence]) -> Silenced | None:
-    """Return the mark of the first entry that covers a finding itself."""
+    """The mark of the first entry that covers a finding itself."""
     if finding.verdict not in KINDS:
         return None
     return next((one.mark for one in active if one.covers(finding, cause)), None)
@@ -171,7 +171,7 @@ class SilenceState:
 def states(
     silences: Iterable[Silence], judgement: Judgement, now_s: float, healed: Collection[str] = (), *, is_whole: bool
 ) -> tuple[SilenceState, ...]:
-    """Return the state of each entry; only a complete run shows that one silences nothing any more."""
+    """The state of each entry; only a complete run shows that an entry no longer silences anything."""
     found: dict[str, int] = {}
     for mark in (*(one.silenced for one in judgement.silenced), *(mark for _, mark in judgement.excused)):
         if mark is not None:

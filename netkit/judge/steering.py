@@ -48,7 +48,7 @@ class Steering:
     returned: tuple[str, ...] = ()
     """Nodes that come back now."""
     over_budget: tuple[str, ...] = ()
-    """Nodes that stay in although they are bad: so many are out already."""
+    """Bad nodes that stay in because the budget is used up."""
     of: int = 0
     before: Mapping[str, NodeHealth] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ def steer(fabric: Fabric, cluster: Cluster, found: Judgement, before: Mapping[st
 
 
 def host_at(fabric: Fabric, finding: Finding) -> str:
-    """Return the host that a finding is about: its own, or the one at the port of its leaf; empty for neither."""
+    """The host that a finding is about: its own, or the one at the port of its leaf; empty for neither."""
     device = fabric.device(finding.device)
     if isinstance(device, Host):
         return device.name
@@ -94,7 +94,7 @@ def host_at(fabric: Fabric, finding: Finding) -> str:
 
 
 def _counts(wanted: SteeringIntent, finding: Finding) -> bool:
-    """Whether a finding puts a node out: a cause of its own, bad enough, and of a check that is named."""
+    """Whether a finding puts a node out: a cause, bad enough, and of a listed check."""
     is_named = any(fnmatchcase(finding.check, pattern) for pattern in wanted.checks)
     return is_named and not finding.is_symptom and VERDICTS[wanted.verdict] <= finding.verdict < Verdict.ERROR
 
@@ -110,7 +110,7 @@ def _without_gone(fabric: Fabric, wanted: SteeringIntent, health: NodeHealth) ->
 
 
 def _after(before: NodeHealth | None, bad: Sequence[tuple[str, Finding]], judged: set[str]) -> NodeHealth | None:
-    """Return the health of a node after a round; None once nothing has to be kept of it."""
+    """The health of a node after a round; None once nothing has to be kept of it."""
     if bad:
         worst = max((one for _, one in bad), key=lambda one: one.verdict)
         known = before or NodeHealth()
@@ -135,7 +135,7 @@ def commands(steering: Steering, label_prefix: str) -> Iterator[tuple[str, tuple
 
 
 def kept(steering: Steering, failed: Collection[str] | None) -> Mapping[str, NodeHealth]:
-    """Return the state to keep. With `failed`, commands were run, for these nodes in vain; without, they were shown."""
+    """The state to keep. With `failed`, commands were run and failed for these nodes; without, they were shown."""
     if failed is None:
         applied = {name: one for name in steering.returned if (one := steering.before[name]).is_applied}
         return {**steering.health, **applied}

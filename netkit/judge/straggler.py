@@ -97,7 +97,7 @@ def speeds(fabric: Fabric, trials: Iterable[Trial], limits: Thresholds) -> Itera
 
 
 def _percent(fabric: Fabric, trial: Trial) -> float | None:
-    """Return the bandwidth of a run in percent of the line rate; a run that failed has none."""
+    """The bandwidth of a run in percent of the line rate; a run that failed has none."""
     if trial.failure:
         return 0.0
     if trial.tool == COLLECTIVE and trial.test in RING:
@@ -112,7 +112,7 @@ def _percent(fabric: Fabric, trial: Trial) -> float | None:
 
 
 def _least_percent(trial: Trial, limits: Thresholds) -> float:
-    """Return what is slow in any fabric; of RDMA reads no number is known."""
+    """What is slow in any fabric; of RDMA reads no number is known."""
     if trial.tool == COLLECTIVE:
         return min(limits.busbw_fail_percent, limits.busbw_warn_percent)
     return 0.0 if "read" in trial.test else min(limits.line_rate_fail_percent, limits.line_rate_warn_percent)
@@ -136,7 +136,7 @@ class NicFinder:
         return len(trial.ends) > 1 and not any(end in self.places or self._host(end) for end in trial.ends)
 
     def nics(self, trial: Trial) -> tuple[str, ...]:
-        """Return addresses, of a transfer that of the near end first; none if not all of them are known."""
+        """Addresses, of a transfer that of the near end first; none if not all of them are known."""
         if trial.tool == TRANSFER and len(trial.ends) != 2:
             return ()
         if trial.tool == TRANSFER and all(end in self.places for end in trial.ends):

@@ -30,7 +30,7 @@ class CollectiveRate:
 
 
 def measured(fabric: Fabric, trial: Trial) -> CollectiveRate | str:
-    """Return the largest message of a run, or why it does not measure the network."""
+    """The largest message of a run, or why it does not measure the network."""
     rows = [row for row in trial.collectives if row.bus_gbytes_s is not None]
     if len(trial.ends) < 2:
         return "ran on one host only"
@@ -42,12 +42,12 @@ def measured(fabric: Fabric, trial: Trial) -> CollectiveRate | str:
 
 
 def slowest_gbps(fabric: Fabric) -> int:
-    """Return the rate of the slowest NIC."""
+    """The rate of the slowest NIC."""
     return min(port.speed_gbps for leaf in fabric.tier("leaf") for port in leaf.host_ports)
 
 
 def line_gbps(fabric: Fabric, trial: Trial) -> int:
-    """Return the rate of the NIC of a run, or of the slowest one if that is unknown."""
+    """The rate of the NIC of a run, or of the slowest one if that is unknown."""
     found = nic_of(fabric, trial, 0)
     leaf = fabric.switch(found[1].leaf) if found else None
     ports = [port for port in leaf.ports if found and port.name == found[1].leaf_port] if leaf else []
@@ -55,7 +55,7 @@ def line_gbps(fabric: Fabric, trial: Trial) -> int:
 
 
 def nic_of(fabric: Fabric, trial: Trial, end: int) -> tuple[Host, Nic] | None:
-    """Return one end of a run as designed: by the address of its NIC, or by host and device."""
+    """One end of a run as designed: by the address of its NIC, or by host and device."""
     name = trial.ends[end] if len(trial.ends) > end else ""
     for host in fabric.hosts:
         for nic in host.nics:
@@ -70,7 +70,7 @@ def _is_host(host: Host, name: str) -> bool:
 
 
 def place_of(fabric: Fabric, trial: Trial, end: int = 0) -> tuple[str, str]:
-    """Return the device and port of one end of a run; empty if it is not in the design."""
+    """The device and port of one end of a run; empty if it is not in the design."""
     found = nic_of(fabric, trial, end)
     if found:
         return found[0].name, found[1].interface
@@ -79,7 +79,7 @@ def place_of(fabric: Fabric, trial: Trial, end: int = 0) -> tuple[str, str]:
 
 
 def distance(fabric: Fabric, trial: Trial) -> str:
-    """Return the distance of the two ends of a run."""
+    """The distance of the two ends of a run."""
     near, far = nic_of(fabric, trial, 0), nic_of(fabric, trial, 1)
     return nic_distance(fabric, near[1], far[1]) if near and far else "over an unknown distance"
 

@@ -3,7 +3,7 @@
 #
 # It runs by itself, with nothing but what the interpreter has built in, so that it starts in two milliseconds where
 # Python takes ten, and every Debian has it. The keeper drives, and asks for input only when the command wants some.
-# The socket stands beside the folder of commands.
+# The socket is beside the folder of commands.
 
 $SIG{PIPE} = 'IGNORE';
 $SIG{INT} = sub { exit 130 };

@@ -23,7 +23,7 @@ ACCOUNTS = 65535
 
 
 def start(job: LabJob, run: Callable[[LabJob], None]) -> None:
-    """Start the keeper of a lab in the background, as the second process of its own PID namespace."""
+    """Start the keeper of a lab in the background, as the second process of a new PID namespace."""
     is_root = os.geteuid() == 0
     ready, ready_write = os.pipe()
     mapped, mapped_write = os.pipe()

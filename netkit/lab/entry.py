@@ -147,12 +147,12 @@ class WireCall:
         return receive(self.line)[1].removesuffix("\n")
 
     def stdin(self) -> str:
-        """Return all of standard input."""
+        """All of standard input."""
         send(self.line, "A", "")
         return receive(self.line)[1]
 
     def file(self, path: str) -> Path:
-        """Return the path on this side of a file named on the node."""
+        """The path on this side of a file named on the node."""
         return self._root / str(PurePosixPath(self.folder) / path).lstrip("/")
 
     def end(self, exit_code: int) -> None:
@@ -263,7 +263,7 @@ class HttpsServer(ThreadingHTTPServer):
 
 
 def _user(authorization: str, password: str) -> str:
-    """Return the user of a basic authorization if the password is right, else an empty string."""
+    """The user of a basic authorization if the password is right, else an empty string."""
     try:
         user, _, given = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
     except ValueError:

@@ -27,7 +27,7 @@ ENDING_S = 30.0
 
 
 def home() -> Path:
-    """Return the folder that holds the labs of this user."""
+    """The folder that holds the labs of this user."""
     if chosen := os.environ.get("NETKIT_LAB_DIR"):
         return Path(chosen).absolute()
     if os.geteuid() == 0:
@@ -76,7 +76,7 @@ class LabFolder:
         draft.replace(self.path / RECORD)
 
     def init(self) -> int:
-        """Return the pid of the lab's init process, whose end ends the lab; 0 if it has ended."""
+        """The pid of the lab's init process, whose end ends the lab; 0 if it has ended."""
         try:
             number, began = (self.path / INIT).read_text(encoding="ascii").split()
             pid = int(number)
@@ -99,7 +99,7 @@ class LabFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def last_words(self) -> str:
-        """Return the last line of the keeper's log."""
+        """The last line of the keeper's log."""
         try:
             lines = (self.path / LOG).read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError:
@@ -108,7 +108,7 @@ class LabFolder:
 
 
 def began_at(pid: int) -> str:
-    """Return the start time of a process in clock ticks, which differs when a pid is reused; empty if it has ended."""
+    """The start time of a process in clock ticks, which differs when a pid is reused; empty if it has ended."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -117,7 +117,7 @@ def began_at(pid: int) -> str:
 
 
 def lab_folder(name: str) -> LabFolder:
-    """Return the folder of a lab by name, whether it exists or not."""
+    """The folder of a lab by name, whether it exists or not."""
     if not NAME.match(name):
         raise LabError(Problem(f"{name!r} is not a valid name for a lab", "use letters, digits, dots and dashes"))
     folder = LabFolder(home() / name)
@@ -129,7 +129,7 @@ def lab_folder(name: str) -> LabFolder:
 
 
 def all_labs() -> tuple[LabFolder, ...]:
-    """Return the labs of this user, running or left behind."""
+    """The labs of this user, running or left behind."""
     if not home().is_dir():
         return ()
     return tuple(LabFolder(path) for path in sorted(home().iterdir()) if path.is_dir())

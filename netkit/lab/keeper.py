@@ -220,7 +220,7 @@ class Keeper:
         return {"flows": [flow.name for flow in flows]}
 
     def _calm(self, _request: Request) -> Answer:
-        """End every incast; the steady exchange goes on."""
+        """End every incast; the steady exchange continues."""
         generator = self._generator()
         names = [name for name in generator.flows() if name.startswith("incast")]
         generator.stop(names)
@@ -247,7 +247,7 @@ class Keeper:
 
 
 def _listening(control: Path) -> socket.socket:
-    """Return a socket that listens before its file appears: clients wait for the file."""
+    """A socket that listens before its file appears: clients wait for the file."""
     unseen = control.with_name(".c")
     unseen.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)

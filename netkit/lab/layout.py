@@ -21,7 +21,7 @@ class NodeSpec:
     kernel_names: Mapping[str, str]
     """NOS port name → kernel interface name, which may be neither long nor contain slashes."""
     beside: tuple[str, ...] = ()
-    """Kernel interfaces that are no ports: VLANs between a pair of switches."""
+    """Kernel interfaces that are not ports: VLANs between a pair of switches."""
 
     @property
     def name(self) -> str:
@@ -133,12 +133,12 @@ def _servers(fabric: Fabric) -> Iterator[ServerNode]:
 
 
 def address(block: str, index: int) -> str:
-    """Return the loopback address of the nth device."""
+    """The loopback address of the nth device."""
     return f"{block}.{index // HOSTS_PER_BLOCK}.{index % HOSTS_PER_BLOCK + 1}"
 
 
 def kernel_name(port: str) -> str:
-    """Return a port's kernel interface name. As on EOS, Ethernet1/1 becomes et1_1."""
+    """A port's kernel interface name. As on EOS, Ethernet1/1 becomes et1_1."""
     if "/" not in port:
         return port
     return "et" + port.removeprefix("Ethernet").replace("/", "_")

@@ -33,7 +33,7 @@ MAP_OUT = re.compile(r"^ *neighbor (\S+) route-map (\S+) out$", re.MULTILINE)
 
 
 def drained_ports(config: str, switch: Switch, kernel_names: Mapping[str, str]) -> frozenset[str]:
-    """Return the drained ports. A fully drained leaf counts as not drained: its hosts have no other path."""
+    """The drained ports. A fully drained leaf counts as not drained: its hosts have no other path."""
     if SHUTDOWN in (line.strip() for line in config.splitlines()):
         drained = frozenset(kernel_names)
     else:
@@ -57,7 +57,7 @@ FILTERS = "netkit_filters"
 
 
 def port_filters(state: SwitchState, kernel_names: Mapping[str, str]) -> str:
-    """Return the nftables ruleset of what may enter the ports of a switch; empty if all may."""
+    """The nftables ruleset of what may enter the ports of a switch; empty if all may."""
     lines = []
     for port in state.ports:
         for rule in port.rules if port.name in kernel_names else ():
@@ -89,7 +89,7 @@ class LiveNode(ProgramRunner):
         self.saved = saved
         self.lock = threading.RLock()
         self.refused = frozenset[str]()
-        """Services that netkit does not reach: who connects to a node counts as its management gateway."""
+        """Services closed to netkit: its connections to a node count as those of the management gateway."""
         self.on_refused: Callable[[], None] = lambda: None
         """Called when they change."""
         self.changes = 0
@@ -209,7 +209,7 @@ class LiveNode(ProgramRunner):
         self._services.clear(self.name, port)
 
     def kernel_ports(self) -> Mapping[str, KernelPort]:
-        """Return the kernel's view of each port by its NOS name, at most half a second old."""
+        """The kernel's view of each port by its NOS name, at most half a second old."""
         read_s, ports = self._read
         age_s = time.monotonic() - read_s
         if age_s < FRESH_S:
@@ -246,7 +246,7 @@ class LiveNode(ProgramRunner):
                 continue
 
     def processes(self) -> list[int]:
-        """Return the processes in the node's mount namespace, except its holder."""
+        """The processes in the node's mount namespace, except its holder."""
         mine = Path(f"/proc/{self.holder.pid}/ns/mnt").readlink()
         found = []
         for entry in Path("/proc").iterdir():

@@ -118,7 +118,7 @@ class Holder:
         return f"/proc/{self.pid}/ns/net"
 
     def enter(self, *, network: bool = True) -> list[str]:
-        """Return the command prefix that enters the device; optionally outside its network namespace."""
+        """The command prefix that enters the device; optionally outside its network namespace."""
         return ["nsenter", "-t", str(self.pid), "-m", "-u", *(["-n"] if network else []), "--"]
 
 
@@ -185,7 +185,7 @@ def write_boot_id(root: Path) -> None:
 
 
 def _own_etc(name: str) -> None:
-    """Replace /etc by links to the machine's files, except those a device has of its own."""
+    """Replace /etc by links to the machine's files, except the device's own files."""
     bind("/etc", f"{OWN}/etc", is_recursive=True)
     mount("lab", "/etc", "tmpfs", MS_NOSUID, "mode=755")
     for entry in Path(f"{OWN}/etc").iterdir():

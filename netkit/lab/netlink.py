@@ -65,7 +65,7 @@ class KernelLink:
 
 
 def links(namespace: str) -> Mapping[str, KernelLink]:
-    """Return the links of a namespace, given by its file such as /proc/1/ns/net."""
+    """The links of a namespace, given by its file such as /proc/1/ns/net."""
     found = {}
     for body in _dumped(namespace, _ROUTE, _GET_LINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0)):
         _, _, _, flags, _ = _LINK.unpack_from(body)
@@ -83,7 +83,7 @@ def links(namespace: str) -> Mapping[str, KernelLink]:
 
 
 def counters(namespace: str, table: str) -> Mapping[str, tuple[int, int]]:
-    """Return packets and bytes of each named counter in a netdev table; empty without the table."""
+    """Packets and bytes of each named counter in a netdev table; empty without the table."""
     request = _attribute(_OBJECT_TABLE, table.encode() + b"\0") + _attribute(_OBJECT_TYPE, _COUNTER.to_bytes(4, "big"))
     found = {}
     for body in _dumped(namespace, _NETFILTER, _GET_OBJECT, _FAMILY.pack(_NETDEV, 0, 0) + request):
@@ -122,7 +122,7 @@ def _messages(line: socket.socket) -> Iterator[tuple[int, bytes]]:
 
 
 def _opened(namespace: str, protocol: int) -> socket.socket:
-    """Return a netlink socket in a namespace.
+    """A netlink socket in a namespace.
 
     A separate thread enters the namespace and ends: without root a thread cannot return to the machine's network.
     """
@@ -185,7 +185,7 @@ class KernelState:
 
 
 def wanted(state: SwitchState, kernel_names: Mapping[str, str], beside: Collection[str] = ()) -> KernelState:
-    """Return the kernel state that implements a switch's configuration."""
+    """The kernel state that implements a switch's configuration."""
     bridge_of = {vlan.number: vlan.interface for vlan in state.vlans}
     configured = {port.name: port for port in state.ports}
     links = {"lo": LinkState(is_up=True, mtu_bytes=0, addresses=frozenset(state.loopback_addresses))}
@@ -224,7 +224,7 @@ def steps(before: KernelState, after: KernelState) -> Iterator[str]:
 
 
 def going_down(before: KernelState, after: KernelState) -> frozenset[str]:
-    """Return the interfaces that are up in one kernel state and not in the other."""
+    """The interfaces that are up in one kernel state and not in the other."""
     return frozenset(
         name for name, link in before.links.items() if link.is_up and not after.links.get(name, LinkState()).is_up
     )
@@ -249,7 +249,7 @@ PREFIX = "netkit-lab-127."
 
 
 def claim(lab: str) -> tuple[str, socket.socket]:
-    """Return a free loopback network such as `127.64`, and a socket that reserves it while open."""
+    """A free loopback network such as `127.64`, and a socket that reserves it while open."""
     holder = socket.socket(socket.AF_UNIX)
     first = zlib.crc32(lab.encode()) % len(BLOCKS)
     for offset in range(len(BLOCKS)):
@@ -264,7 +264,7 @@ def claim(lab: str) -> tuple[str, socket.socket]:
 
 @contextmanager
 def announced() -> Iterator[None]:
-    """Count as a lab while one is starting, before it has a network of its own."""
+    """Count as a lab while one is starting, before it has its own network."""
     with socket.socket(socket.AF_UNIX) as holder:
         holder.bind(f"\0{PREFIX}start-{secrets.token_hex(8)}")
         yield
@@ -283,7 +283,7 @@ SAVED = Path("/run/netkit-neighbor-table.json")
 
 
 def needed(cables: int, neighbors: int = 0) -> Mapping[str, int]:
-    """Return thresholds for a number of cables: both ends learn each other, by IPv4 and IPv6."""
+    """Thresholds for a number of cables: both ends learn each other, by IPv4 and IPv6."""
     most = max(1024, (cables * ENTRIES_PER_CABLE + neighbors) * (ROOM if os.geteuid() == 0 else 1))
     return {"gc_thresh1": most // 4, "gc_thresh2": most // 2, "gc_thresh3": most}
 

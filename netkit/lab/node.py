@@ -34,7 +34,7 @@ class Node(Protocol):
     """The flash: a folder that survives a restart of the node."""
 
     def file(self, path: str) -> Path:
-        """Return the path on this side of a file of the node, such as /etc/frr/frr.conf."""
+        """The path on this side of a file of the node, such as /etc/frr/frr.conf."""
 
     def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:
         """Run a program inside the node's namespaces."""

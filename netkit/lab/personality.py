@@ -67,7 +67,7 @@ def missing_packages() -> Iterator[str]:
 
 
 def without_root() -> Problem | None:
-    """Return why an ordinary user cannot run a lab here, or None."""
+    """Why an ordinary user cannot run a lab here, or None."""
     if not shutil.which("newuidmap"):
         return Problem("without root the lab needs newuidmap", "apt-get install uidmap, or run the lab as root")
     words = ["unshare", "-U", "-r", "-n", "true"]
@@ -105,14 +105,14 @@ class Call(Protocol):
         """Print a prompt and return the line typed; empty at the end of input."""
 
     def stdin(self) -> str:
-        """Return all of standard input."""
+        """All of standard input."""
 
     def file(self, path: str) -> Path:
-        """Return the path on this side of a file named on the node; relative names start from the caller's folder."""
+        """The path on this side of a file named on the node; relative names start from the caller's folder."""
 
 
 class Personality(ABC):
-    """The NOS of one node. Calls are made with the node locked, so methods need no lock of their own."""
+    """The NOS of one node. Calls are made with the node locked, so methods need no lock."""
 
     programs: ClassVar[tuple[str, ...]] = ()
     """The commands that `run` answers; everything else on the node's PATH is the real program."""
@@ -131,7 +131,7 @@ class Personality(ABC):
         """The number of NIC changes by commands."""
 
     def installed(self) -> tuple[str, ...]:
-        """Return the programs of this device."""
+        """The programs of this device."""
         return self.programs
 
     @abstractmethod
@@ -147,11 +147,11 @@ class Personality(ABC):
         """Run one of `programs` and return its exit code."""
 
     def settings(self, interface: str) -> NicSettings | None:  # noqa: ARG002 - only hosts have NICs
-        """Return how a host's NIC is set."""
+        """How a host's NIC is set."""
         return None
 
     def data_tos(self, interface: str) -> int:
-        """Return the IP TOS byte of a host's RoCE packets on a NIC."""
+        """The IP TOS byte of a host's RoCE packets on a NIC."""
         del interface
         return ROCE_TOS
 

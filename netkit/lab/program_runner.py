@@ -18,7 +18,7 @@ class ProgramRunner:
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
 
     def file(self, path: str) -> Path:
-        """Return the path on this side of a file of the node."""
+        """The path on this side of a file of the node."""
         return self.holder.root / path.lstrip("/")
 
     def run(self, *command: str, stdin: str = "", timeout_s: float = 60, network: bool = True) -> ProgramResult:
@@ -83,7 +83,7 @@ class ProgramRunner:
         return program is not None and program.poll() is None
 
     def has_died(self, name: str) -> bool:
-        """Whether a program ended that nobody stopped."""
+        """Whether a program ended by itself."""
         program = self._programs.get(name)
         return program is not None and program.poll() is not None
 

@@ -55,7 +55,7 @@ def wait(
 
 
 def missing(fabric: Fabric, nodes: Mapping[str, LiveNode]) -> Mapping[str, list[str]]:
-    """Return what each switch lacks now."""
+    """What each switch lacks now."""
     wanted = {name: expected for name, expected in expectations(fabric).items() if name in nodes}
     with ThreadPoolExecutor(ASKERS) as pool:
         answers = pool.map(lambda name: shortfalls(fabric, nodes[name], wanted[name]), wanted)
@@ -66,7 +66,7 @@ def missing(fabric: Fabric, nodes: Mapping[str, LiveNode]) -> Mapping[str, list[
 
 
 def shortfalls(fabric: Fabric, node: LiveNode, wanted: Expectation) -> list[Shortfall]:
-    """Return what one switch lacks now."""
+    """What one switch lacks now."""
     switch = fabric.switch(node.name)
     try:
         found = list(_sessions(fabric, node, switch, wanted))
@@ -86,7 +86,7 @@ def _sessions(fabric: Fabric, node: LiveNode, switch: Switch, wanted: Expectatio
         return
     local_as = summary.get("as")
     if local_as != switch.asn:
-        yield Shortfall(switch.name, f"BGP runs as AS {local_as}, the design says {switch.asn}")
+        yield Shortfall(switch.name, f"BGP runs as AS {local_as}, the design has {switch.asn}")
     neighbors = _neighbors(node, switch)
     for port, peer in wanted.sessions.items():
         interface = neighbors[port]
@@ -100,12 +100,12 @@ def _sessions(fabric: Fabric, node: LiveNode, switch: Switch, wanted: Expectatio
 
 
 def _neighbors(node: LiveNode, switch: Switch) -> Mapping[str, str]:
-    """Return what FRR calls the neighbour on each port."""
+    """What FRR calls the neighbour on each port."""
     return {port.name: port.peer_address or node.kernel_names[port.name] for port in switch.fabric_ports}
 
 
 def _reason(fabric: Fabric, node: LiveNode, peer: str, interface: str) -> str:
-    """Return why a session is not established, as far as the node knows."""
+    """Why a session is not established, as far as the node knows."""
     details = json.loads(node.vty(f"show bgp neighbors {interface} json") or "{}").get(interface, {})
     asn = details.get("remoteAs")
     designed = fabric.switch(peer).asn
@@ -145,7 +145,7 @@ def _without_policy(node: LiveNode, switch: Switch, wanted: Expectation) -> Iter
 
 
 def installed(table: Mapping[str, Any], prefix: str) -> int:
-    """Return how many next hops the kernel uses for a prefix."""
+    """How many next hops the kernel uses for a prefix."""
     for route in table.get(prefix, ()):
         if route.get("selected"):
             hops = [hop for hop in route.get("nexthops", ()) if hop.get("active") and hop.get("fib")]
@@ -188,7 +188,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class PingResult:
-    """The result of one ping; `problem` says why nothing was sent."""
+    """The result of one ping; `problem` is the reason if nothing was sent."""
 
     name: str
     sent: int
@@ -323,7 +323,7 @@ def some_trips(fabric: Fabric) -> Iterator[NicPing]:
 
 
 def sampled(trips: Sequence[NicPing], most: int | None) -> Sequence[NicPing]:
-    """Return at most `most` pings, evenly spread."""
+    """At most `most` pings, evenly spread."""
     return trips if most is None or len(trips) <= most else [trips[len(trips) * n // most] for n in range(most)]
 
 
@@ -359,7 +359,7 @@ Nodes = Mapping[str, LiveNode]
 
 
 def check(fabric: Fabric, nodes: Nodes) -> Mapping[str, Any]:
-    """Examine the lab as it is now, with a ping between every two NICs that the design connects."""
+    """Examine the current state of the lab, with a ping between every two NICs that the design connects."""
     found = missing(fabric, nodes)
     return _with_pings(fabric, nodes, [f"{name}: {what}" for name, whats in found.items() for what in whats])
 
@@ -374,7 +374,7 @@ def examine(fabric: Fabric, nodes: Nodes, most: int, patience_s: float) -> Mappi
 def _with_pings(
     fabric: Fabric, nodes: Nodes, shortfalls: list[str], most: int | None = None, packet_bytes: int = 0
 ) -> Mapping[str, Any]:
-    """Return what is missing, with the pings that fail, or succeed where the design blocks them."""
+    """What is missing, with the pings that fail, or succeed where the design blocks them."""
     every_own = list(every_trip(fabric, is_across=False))
     every_across = list(every_trip(fabric, is_across=True))
     own, across = sampled(every_own, most), sampled(every_across, most)

@@ -52,7 +52,7 @@ class RdmaBench:
         return self._nics.get(address)
 
     def rate_gbps(self, nic: Nic) -> int:
-        """Return the rate of a NIC's port."""
+        """The rate of a NIC's port."""
         return next(port.speed_gbps for port in self.fabric.switch(nic.leaf).ports if port.name == nic.leaf_port)
 
     def serve(self, address: str, port: int, patience_s: float = PATIENCE_S) -> bool:

@@ -38,7 +38,7 @@ NEVER = LinkChange()
 
 
 def link_changes(node: RoutingNode) -> Mapping[str, LinkChange]:
-    """Return the last changes of each port by its NOS name; empty while zebra does not answer."""
+    """The last changes of each port by its NOS name; empty while zebra does not answer."""
     try:
         interfaces = json.loads(node.vty("show interface json", "zebra"))
         started_s = node.file(SOCKET).stat().st_mtime
@@ -142,7 +142,7 @@ def load(node: Shell, text: str, *, is_atomic: bool = False) -> None:
 
 
 def neighbors(text: str) -> frozenset[str]:
-    """Return the interfaces with a BGP neighbour in a configuration."""
+    """The interfaces with a BGP neighbour in a configuration."""
     return frozenset(NEIGHBOR.findall(text))
 
 
@@ -224,7 +224,7 @@ def wait(is_done: Callable[[], bool], what: str, patience_s: float = BOOT_PATIEN
 
 
 def slower_bfd(text: str, interval_ms: int) -> str:
-    """Return a configuration whose BFD timers this machine can sustain; leading comments list the changes.
+    """A configuration whose BFD timers this machine can sustain; leading comments list the changes.
 
     A timer that a profile leaves out is at FRR's default, which is too fast as well; FRR has no command to unset it.
     """
@@ -249,7 +249,7 @@ def slower_bfd(text: str, interval_ms: int) -> str:
 
 
 def as_configured(text: str) -> str:
-    """Return a `sed` script that shows the original timers, from the comments of a slowed-down configuration."""
+    """A `sed` script that shows the original timers, from the comments of a slowed-down configuration."""
     script = ""
     for owner, timer, configured, runs in SLOWED.findall(text):
         command = f"s/^\\( *{timer} \\){runs}$/\\1{configured}/"

@@ -71,18 +71,18 @@ class LabServices:
         return self.model.transfer_share(source, destination, time.monotonic())
 
     def marking(self, state: SwitchState, kernel_names: Mapping[str, str]) -> str:
-        """Return the nftables ruleset that marks congestion on a switch."""
+        """The nftables ruleset that marks congestion on a switch."""
         return marking.ruleset(state, kernel_names)
 
     def egress_counters(self, namespace: str, kernel_names: Mapping[str, str]) -> Mapping[str, tuple[PortMarks, Sent]]:
-        """Return per port of a switch: packets marked, and packets sent by class."""
+        """Per port of a switch: packets marked, and packets sent by class."""
         counts = netlink.counters(namespace, marking.TABLE)
         marks = marking.marks(counts, kernel_names)
         sent = marking.sent(counts, kernel_names)
         return {port: (marks[port], sent[port]) for port in kernel_names}
 
     def traffic(self, host: str) -> Mapping[str, NicTraffic]:
-        """Return the counters of each NIC of a host, at most half a second old."""
+        """The counters of each NIC of a host, at most half a second old."""
         if self._traffic is None:
             return {}
         read_s, counters = self._counters

@@ -93,7 +93,7 @@ class VlanState:
     mtu_bytes: int = 1500
     is_enabled: bool = True
     stp_priority: int = 0
-    """Of the spanning tree that stands for MLAG in the lab; 0: none."""
+    """Of the spanning tree that emulates MLAG in the lab; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class SwitchState:
     """Service (ssh, https, snmp or gnmi) → networks that reach it; everyone where it is missing."""
 
     def refused(self, address: str) -> frozenset[str]:
-        """Return the services that an address does not reach."""
+        """The services that an address does not reach."""
         return frozenset(
             service
             for service, networks in self.access.items()

@@ -38,7 +38,7 @@ class World:
     incidents: Incidents
     nodes: dict[str, LiveNode] = field(default_factory=dict)
     outside: dict[str, ProgramRunner] = field(default_factory=dict)
-    """Routers outside the fabric; they are no devices."""
+    """Routers outside the fabric; they are not devices."""
     personalities: dict[str, Personality] = field(default_factory=dict)
     host_keys: dict[str, str] = field(default_factory=dict)
     certificates: dict[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class World:
 
 
 def begin(fabric: Fabric, fabric_folder: str, folder: LabFolder) -> World:
-    """Return a lab without nodes yet: its loopback network, its keys, its services."""
+    """A lab without nodes yet: its loopback network, its keys, its services."""
     network, claim = netlink.claim(folder.name)
     services = LabServices(fabric)
     entry.make_key(folder.path)

@@ -25,7 +25,7 @@ Plain = dict[str, Any]
 
 
 def body(news: News, receiver: Alertmanager, source: Source) -> Plain | None:
-    """Return the alerts that fire and that ended with this run; None if there are none."""
+    """The alerts that fire and that ended with this run; None if there are none."""
     over = [one for event in news.events for one in _ended(event, receiver, source, news)]
     bad = [(key, one) for key, one in news.states.items() if _is_wanted(key, one.notified.level, receiver)]
     bad.sort(key=lambda item: (-item[1].notified.level, item[0]))
@@ -56,7 +56,7 @@ def _ended(event: StateEvent, receiver: Alertmanager, source: Source, news: News
 
 
 def alert_of(key: Key, verdict: Verdict, source: Source, since_s: float, annotations: Mapping[str, str]) -> Plain:
-    """Return an alert in the form of the outbox."""
+    """An alert in the form of the outbox."""
     labels = {
         "alertname": NAME,
         "fabric": source.fabric,
@@ -74,14 +74,14 @@ def _present(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def outdated(body: Any) -> Any:
-    """Return what remains of a round after a later one: the alerts that ended."""
+    """What remains of a round after a later one: the alerts that ended."""
     if "alerts" not in body:
         return body  # the receiver was of another kind
     return {**body, "alerts": [one for one in body["alerts"] if "ended_s" in one]}
 
 
 def payload(bodies: Sequence[Mapping[str, Any]], now_s: float, expires_s: float, link: str) -> list[Plain]:
-    """Return the alerts to post: those of the last round, and those that ended in any round and do not fire again."""
+    """The alerts to post: those of the last round, and those that ended in any round and do not fire again."""
     by_labels = {_identity(one): one for body in bodies[:-1] for one in body["alerts"] if "ended_s" in one}
     # Firing alerts come after ended ones and win, also within the last round.
     last = sorted(bodies[-1]["alerts"], key=lambda one: "ended_s" not in one)

@@ -101,7 +101,7 @@ def deliver(outbox: Outbox, senders: Sequence[Sender], keep_s: float) -> Iterato
 
 
 def _lost(name: str, rounds: int) -> str:
-    return f"{name} was not notified of {counted(rounds, 'round')}, which are dropped"
+    return f"{name} was not notified of {counted(rounds, 'round')}; these are dropped"
 
 
 def _to_one(outbox: Outbox, sender: Sender) -> Iterator[str]:
@@ -128,12 +128,12 @@ def is_hopeless(error: Exception) -> bool:
 
 
 def complaint(error: Exception) -> str:
-    """Return why a message was not delivered; without the text of unexpected errors, which may hold a secret."""
+    """Why a message was not delivered; without the text of unexpected errors, which may hold a secret."""
     return str(error) if isinstance(error, NetkitError) else f"{type(error).__name__}; see notify.yaml"
 
 
 def pause_s(claimed: ClaimedMessage) -> float:
-    """Return the time until the next attempt."""
+    """The time until the next attempt."""
     return min(SHORTEST_S * 2.0 ** min(claimed.attempts, 10), LONGEST_PAUSE_S)
 
 
@@ -159,14 +159,14 @@ def _covers_end(receiver: AnyReceiver, end: SilenceEnd) -> bool:
     return any(receiver.covers(*one) for one in (*named, *((key.check, key.device) for key in known.keys)))
 
 
-TEXT = "this is a test of notifications: nothing is wrong"
+TEXT = "this is a test notification: nothing is wrong"
 CHECK = "notify.test"
 ALERT_S = 120.0
 """How long a sample alert fires."""
 
 
 def sample(sender: Sender, at_s: float) -> dict[str, Any]:
-    """Return a test message in the form of the outbox."""
+    """A test message in the form of the outbox."""
     source, key = sender.source, Key(CHECK, FABRIC)
     if sender.outdated is not None:
         alert = alert_of(key, Verdict.WARN, source, at_s, {"summary": TEXT})

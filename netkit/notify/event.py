@@ -50,7 +50,7 @@ class NotifiedState:
 def step(
     notified: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits
 ) -> tuple[NotifiedState, Kind | None]:
-    """Return the state after a run, and the kind of event to report, if any."""
+    """The state after a run, and the kind of event to report, if any."""
     seen = _seen(notified, verdict, at_s, limits)
     if seen.is_flapping:
         is_calm = at_s - seen.changed_s[-1] >= limits.calm_s
@@ -156,7 +156,7 @@ class StateEvent:
 
 
 def event_id(fabric: str, lab: str, key: Key, kind: Kind, at_s: float) -> str:
-    """Return the unique id of an event, the same however often it is sent."""
+    """The unique id of an event, the same however often it is sent."""
     identity = "\n".join((fabric, lab, *key, kind, f"{at_s:.3f}"))
     return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:24]
 

@@ -54,7 +54,7 @@ class EventGroup:
 def body(
     at_s: float, events: Sequence[StateEvent], open_counts: Mapping[str, int], ends: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return a run's notification in the form of the outbox."""
+    """A run's notification in the form of the outbox."""
     return {"at_s": at_s, "open": dict(open_counts), "events": [plain(event) for event in events], "ends": list(ends)}
 
 
@@ -75,7 +75,7 @@ def word(event: StateEvent) -> str:
 
 
 def change(event: StateEvent) -> str:
-    """Return the change of an event's cause as a word; without a cause, that of the state."""
+    """The change of an event's cause as a word; without a cause, that of the state."""
     if word(event) in {"flapping", "silenced"}:
         return word(event)
     return event.change or change_of([(event.before, event.now)]) or ("gone" if event.is_well else "new")
@@ -123,8 +123,8 @@ def digest(message: Message) -> str:
     return shown(f"{source}: {', '.join(news)}; {open_counts_text(message.open)}")
 
 
-def look(message: Message) -> str:
-    """Return where to find more."""
+def details_command(message: Message) -> str:
+    """Where to find more."""
     command = f"netkit history --checks last --fabric DIR{f' --lab={message.lab}' if message.lab else ''}"
     return shown(f"{message.link} or {command}" if message.link else command)
 
@@ -162,7 +162,7 @@ def _fate_text(event: StateEvent) -> str:
 
 
 def text(message: Message, most: int) -> str:
-    """Return a message as plain text with at most `most` groups; the others are counted."""
+    """A message as plain text with at most `most` groups; the others are counted."""
     found = groups(message.events)
     lines = [digest(message), "", *_body(found[:most])]
     if left := found[most:]:
@@ -171,7 +171,7 @@ def text(message: Message, most: int) -> str:
     lines += [f"ENDED     {shown(one)}" for one in message.ends[:MOST_ENDS]]
     if len(message.ends) > MOST_ENDS:
         lines.append(f"… and {counted(len(message.ends) - MOST_ENDS, 'silence')} more ended")
-    return "\n".join([*lines, f"More: {look(message)}", ""])
+    return "\n".join([*lines, f"More: {details_command(message)}", ""])
 
 
 def _body(found: Iterable[EventGroup]) -> Iterator[str]:

@@ -36,12 +36,12 @@ class NotifyRound:
 
     source: Source
     at_s: float
-    troubles: Sequence[CauseGroup]
+    causes: Sequence[CauseGroup]
     extent: Extent
     """States outside it are resolved."""
     limits: FlapLimits
     silenced: Mapping[Key, str] = field(default_factory=dict)
-    """The silenced places: by whom, why and until when."""
+    """The silenced places, with author, reason and end."""
     ends: Sequence[SilenceEnd] = ()
     """Silences that ended with it."""
 
@@ -63,7 +63,7 @@ ComposeNotifications = Callable[[News], Iterable[QueuedNotification]]
 def decide(memory: Memory, states: States, now: NotifyRound, address: ComposeNotifications) -> NotifyDecision:
     """Decide the notifications of a run, and what to remember of them."""
     before = {key: state_of_text(text) for key, text in memory.items()}
-    reasons = _reasons(now.troubles)
+    reasons = _reasons(now.causes)
     after: dict[Key, NotificationState] = {}
     events = []
     # No run will ever resolve the states of devices and checks that no longer exist.
@@ -84,13 +84,13 @@ def decide(memory: Memory, states: States, now: NotifyRound, address: ComposeNot
     return NotifyDecision(written, tuple(address(news)))
 
 
-def _reasons(troubles: Iterable[CauseGroup]) -> Mapping[Key, Because]:
+def _reasons(causes: Iterable[CauseGroup]) -> Mapping[Key, Because]:
     found: dict[Key, Because] = {}
-    for trouble in troubles:
-        head = key_of(trouble.head)
-        found[head] = Because(remedy=trouble.head.remedy)
-        text = trouble.head.text if trouble.places == 1 else ""  # with many places there is no single text
-        for one in trouble.symptoms:
+    for group in causes:
+        head = key_of(group.head)
+        found[head] = Because(remedy=group.head.remedy)
+        text = group.head.text if group.places == 1 else ""  # with many places there is no single text
+        for one in group.symptoms:
             found.setdefault(key_of(one), Because(head.id, text, one.remedy))
     return found
 

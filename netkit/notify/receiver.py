@@ -15,7 +15,7 @@ from typing import Any
 
 from netkit.errors import NotifyError, Problem
 from netkit.notify.event import plain
-from netkit.notify.message import MOST_ENDS, EventGroup, Message, digest, groups, lines, look, place, text
+from netkit.notify.message import MOST_ENDS, EventGroup, Message, details_command, digest, groups, lines, place, text
 from netkit.notify.request import CA, STEP_S, RefusedError, within
 from netkit.notify.settings import Email
 from netkit.report.plan_view import counted, shown
@@ -24,7 +24,7 @@ FORMAT = 1
 
 
 def webhook_payload(message: Message, most: int) -> dict[str, Any]:
-    """Return a message: every event, and the groups as people would read them."""
+    """A message: every event, and the groups as people would read them."""
     found = groups(message.events)
     return {
         "format": FORMAT,
@@ -39,7 +39,7 @@ def webhook_payload(message: Message, most: int) -> dict[str, Any]:
         "groups_left_out": max(0, len(found) - most),
         "events": [plain(event) for event in message.events],
         "silences_ended": list(message.ends),
-        "look": look(message),
+        "look": details_command(message),
     }
 
 
@@ -57,12 +57,12 @@ def _group(group: EventGroup) -> dict[str, Any]:
 
 
 def encoded(value: object) -> bytes:
-    """Return the bytes that are sent and signed."""
+    """The bytes that are sent and signed."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True).encode()
 
 
 def signature(data: bytes, secret: str) -> str:
-    """Return the HMAC that authenticates a message."""
+    """The HMAC that authenticates a message."""
     return "sha256=" + hmac.new(secret.encode(), data, hashlib.sha256).hexdigest()
 
 
@@ -82,7 +82,7 @@ WELL = ":large_green_circle:"
 
 
 def slack_payload(message: Message, most: int) -> dict[str, Any]:
-    """Return a message for Slack; `text` is shown by notifications and clients without blocks."""
+    """A message for Slack; `text` is shown by notifications and clients without blocks."""
     found = groups(message.events)
     parts = list(_fitting([_slack_group(group) for group in found[:most]], message))
     left = len(found) - len(parts)
@@ -109,7 +109,7 @@ def _blocks(message: Message, parts: list[str], rest: list[str]) -> Iterator[dic
     ends = [_cut("\n".join(f":alarm_clock: {escaped(one)}" for one in message.ends[:MOST_ENDS]), LONGEST_GROUP)]
     for part in (escaped(digest(message)), *parts, *(ends if message.ends else [])):
         yield {"type": "section", "text": {"type": "mrkdwn", "text": _cut(part, LONGEST_SECTION)}}
-    footer = _cut("\n".join((*rest, escaped(look(message)), f"message {message.id}")), LONGEST_FOOTER)
+    footer = _cut("\n".join((*rest, escaped(details_command(message)), f"message {message.id}")), LONGEST_FOOTER)
     yield {"type": "context", "elements": [{"type": "mrkdwn", "text": footer}]}
 
 
@@ -121,7 +121,7 @@ def _slack_group(group: EventGroup) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape text so that it mentions nobody and links to nothing."""
+    """Escape text so that it contains no mentions or links."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -134,7 +134,7 @@ DOMAIN = "netkit.invalid"
 
 
 def mail(message: Message, receiver: Email) -> EmailMessage:
-    """Return a message as a mail; its Message-ID is the same however often it is sent."""
+    """A message as a mail; its Message-ID is the same however often it is sent."""
     found = EmailMessage()
     found["Subject"] = f"[netkit] {digest(message)}"[:LONGEST_SUBJECT]
     found["From"], found["To"] = receiver.sender, ", ".join(receiver.to)
@@ -192,7 +192,7 @@ def hand_over(delivery: Delivery) -> None:
 
 
 def _kind(codes: Iterable[int]) -> type[NotifyError]:
-    """Return the error type: RefusedError if this mail is refused permanently."""
+    """The error type: RefusedError if this mail is refused permanently."""
     return RefusedError if all(code in REFUSED for code in codes) else NotifyError
 
 
@@ -222,7 +222,7 @@ def _hand_over(delivery: Delivery) -> None:
         server.close()
     if refused:
         # The other recipients have it: another attempt would send them a duplicate.
-        raise PartlyTakenError(Problem(f"it refuses {', '.join(refused)}; the others have it", "check to"))
+        raise PartlyTakenError(Problem(f"it refuses {', '.join(refused)}; the others received it", "check to"))
 
 
 def _set_timeout(server: smtplib.SMTP, seconds: float) -> None:

@@ -38,11 +38,11 @@ def within(seconds: float, work: Callable[[], None]) -> None:
 
 
 def trusted(ca_file: str | None) -> ssl.SSLContext:
-    """Return the TLS context that verifies a receiver."""
+    """The TLS context that verifies a receiver."""
     try:
         return ssl.create_default_context(cafile=ca_file)
     except OSError as error:
-        why = error.strerror or "it holds no certificate"
+        why = error.strerror or "it contains no certificate"
         raise NotifyError(Problem(f"{ca_file} cannot be read: {why}", "check ca_file in notify.yaml")) from None
 
 
@@ -78,7 +78,7 @@ class _Unredirected(urllib.request.HTTPRedirectHandler):
     """Follows no redirect: a new owner of an address must not receive messages for the old one."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Return a redirect as the answer."""
+        """A redirect as the answer."""
 
 
 def post(message: Request) -> None:

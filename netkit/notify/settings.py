@@ -1,4 +1,4 @@
-"""notify.yaml, beside fabric.yaml: who is notified of which changes, and how. Optional, and without secrets."""
+"""notify.yaml, beside fabric.yaml: the receivers of notifications. Optional, and without secrets."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -26,7 +26,7 @@ class Receiver(AccessModel):
     """A receiver, and what it is notified of."""
 
     name: Name = Field(description="name of the receiver; another name is another receiver")
-    minimum: Literal["warn", "fail"] = Field("warn", description="the least verdict to report")
+    minimum: Literal["warn", "fail"] = Field("warn", description="the mildest verdict to report")
     checks: Globs = Field(("*",), min_length=1, description="only these checks, as globs")
     devices: Globs = Field(("*",), min_length=1, description="only these devices, as globs; `fabric` is the whole")
     groups: int = Field(20, ge=1, le=200, description="limit of groups in a message; the others are counted")
@@ -81,7 +81,7 @@ class Slack(Web):
     @classmethod
     def _known_to_be_secret(cls, url: str | None) -> str | None:
         if url is not None and urlsplit(url).hostname == SLACK:
-            raise ValueError("is a secret itself; name it with url_secret")
+            raise ValueError("is itself a secret; name it with url_secret")
         return url
 
     groups: int = Field(20, ge=1, le=40, description="limit of groups in a message; the others are counted")
@@ -101,7 +101,7 @@ class Email(Receiver):
 
     kind: Literal["email"]
     host: str = Field(min_length=1, description="the mail server")
-    port: int = Field(587, ge=1, le=65535, description="where it listens: 587 or 25 with STARTTLS, 465 with TLS")
+    port: int = Field(587, ge=1, le=65535, description="its port: 587 or 25 with STARTTLS, 465 with TLS")
     security: Literal["starttls", "tls", "none"] = Field("starttls", description="encryption of the connection")
     user: str | None = Field(None, min_length=1, description="the account, if the server needs a login")
     password_secret: SecretName | None = Field(None, description="name of the secret that is its password")
@@ -147,10 +147,10 @@ class NotifySettings(AccessModel):
     model_config = ConfigDict(json_schema_extra={"required": ["receivers"]})
 
     receivers: tuple[Annotated[AnyReceiver, Field(discriminator="kind")], ...] = Field(
-        (), description="who is notified; each with its own filter", json_schema_extra={"minItems": 1}
+        (), description="receivers of notifications, each with its own filter", json_schema_extra={"minItems": 1}
     )
-    flapping: Flapping = Field(Flapping(), description="how often a state may change before it is damped")
-    link: str = Field("", description="an address for people, added to every message")
+    flapping: Flapping = Field(Flapping(), description="limits for flapping states")
+    link: str = Field("", description="a URL for people, added to every message")
     keep_hours: int = Field(72, ge=1, le=8760, description="messages not delivered for this long are dropped")
 
     @field_validator("link")
@@ -165,7 +165,7 @@ class NotifySettings(AccessModel):
     def _one_of_each_name(cls, receivers: tuple[AnyReceiver, ...]) -> tuple[AnyReceiver, ...]:
         names = [one.name for one in receivers]
         if twice := next((name for name in names if names.count(name) > 1), ""):
-            raise ValueError(f"two receivers are called {twice}; give each a name of its own")
+            raise ValueError(f"two receivers are called {twice}; give each its own name")
         return receivers
 
 

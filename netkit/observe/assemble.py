@@ -40,9 +40,9 @@ def instead(views: Sequence[View], replies: Replies, readings: Readings) -> tupl
     found = []
     for view in views:
         has_ended = all(command in replies and replies[command].has_ended for command in view.commands)
-        if view.otherwise and has_ended:
+        if view.fallback and has_ended:
             is_empty = all(isinstance(fact, Absent) for _, fact in readings.parts(view, replies))
-            found.append(view.otherwise if is_empty else view)
+            found.append(view.fallback if is_empty else view)
         else:
             found.append(view)
     return tuple(found)

@@ -69,14 +69,14 @@ class DeviceRead:
             self.closing.start()
 
 
-def hang_up(looks: Sequence[DeviceRead]) -> None:
+def hang_up(reads: Sequence[DeviceRead]) -> None:
     """Disconnect from all devices concurrently, and wait briefly for the end."""
-    for look in looks:
-        look.hang_up()
+    for read in reads:
+        read.hang_up()
     ends_s = time.monotonic() + HANG_UP_S
-    for look in looks:
-        if look.closing is not None:
-            look.closing.join(max(0.0, ends_s - time.monotonic()))
+    for read in reads:
+        if read.closing is not None:
+            read.closing.join(max(0.0, ends_s - time.monotonic()))
 
 
 Connect = Callable[[str], Viewer]
@@ -120,11 +120,11 @@ def target(platform: str, subject: ViewSubject, *, source: str = NATIVE, is_ligh
 
 
 def _on_ports(view: View, subject: ViewSubject) -> View:
-    """Return a view whose sessions with neighbours by address are those of their ports."""
+    """A view whose sessions with neighbours by address are those of their ports."""
     if not subject.neighbors or "sessions" not in view.yields:
         return view
-    otherwise = view.otherwise and _on_ports(view.otherwise, subject)
-    return replace(view, parse=partial(_by_port, view.parse, dict(subject.neighbors)), otherwise=otherwise)
+    fallback = view.fallback and _on_ports(view.fallback, subject)
+    return replace(view, parse=partial(_by_port, view.parse, dict(subject.neighbors)), fallback=fallback)
 
 
 def _by_port(parse: Callable[..., Facts], ports: Mapping[str, str], *answers: str) -> Facts:
@@ -159,7 +159,7 @@ class _Collection:
     ) -> None:
         self._targets = {target.device: target for target in targets}
         self._connect, self._options, self._count = connect, options, count
-        self._looks: dict[str, DeviceRead] = {}
+        self._reads: dict[str, DeviceRead] = {}
         self._failures: dict[str, str] = {}
         self._window_began_s = time.monotonic()
         self._is_ended = False
@@ -171,8 +171,8 @@ class _Collection:
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._is_ended, looks = True, tuple(self._looks.values())
-        hang_up(looks)
+            self._is_ended, reads = True, tuple(self._reads.values())
+        hang_up(reads)
 
     def all(self, step: Callable[[DeviceRead], None]) -> None:
         """Run a step on every device that has not failed, while this thread watches the deadlines."""
@@ -201,60 +201,60 @@ class _Collection:
 
     def _hang_up_late(self, now_s: float) -> None:
         with self._lock:
-            active = [look for look in self._looks.values() if look.began_s is not None and not look.is_late]
-        for look in active:
-            if look.busy_s + now_s - (look.began_s or now_s) > self._options.deadline_s:
-                look.is_late = True
-                look.hang_up()
+            active = [read for read in self._reads.values() if read.began_s is not None and not read.is_late]
+        for read in active:
+            if read.busy_s + now_s - (read.began_s or now_s) > self._options.deadline_s:
+                read.is_late = True
+                read.hang_up()
 
     def _one(self, name: str, step: Callable[[DeviceRead], None]) -> None:
         try:
-            look = self._opened(name)
-            look.began_s = time.monotonic()
-            step(look)
-            if look.is_late:  # some viewers return partial replies when they are closed
+            read = self._opened(name)
+            read.began_s = time.monotonic()
+            step(read)
+            if read.is_late:  # some viewers return partial replies when they are closed
                 self._failed(name, "")
         except NetkitError as error:
             self._failed(name, "; ".join(str(problem).removeprefix(f"{name}: ") for problem in error.problems))
         except Exception as error:  # must not affect other devices
             self._failed(name, f"reading it failed: {type(error).__name__}: {error}")
         finally:
-            known = self._looks.get(name)
+            known = self._reads.get(name)
             if known is not None and known.began_s is not None:
                 known.busy_s += time.monotonic() - known.began_s
                 known.began_s = None
 
     def _failed(self, name: str, reason: str) -> None:
-        look = self._looks.get(name)
-        is_late = look is not None and look.is_late
+        read = self._reads.get(name)
+        is_late = read is not None and read.is_late
         self._failures[name] = f"no answer within {self._options.deadline_s:g} s" if is_late else reason
 
     def _opened(self, name: str) -> DeviceRead:
-        look = self._looks.get(name)
-        if look is not None:
-            return look
+        read = self._reads.get(name)
+        if read is not None:
+            return read
         target = self._targets[name]
-        look = DeviceRead(target, self._connect(name), target.views)
+        read = DeviceRead(target, self._connect(name), target.views)
         with self._lock:
             if self._is_ended:
                 raise InterruptedError
-            self._looks[name] = look
-            look.began_s = time.monotonic()
-        look.viewer.open()
-        return look
+            self._reads[name] = read
+            read.began_s = time.monotonic()
+        read.viewer.open()
+        return read
 
-    def first_sample(self, look: DeviceRead) -> None:
+    def first_sample(self, read: DeviceRead) -> None:
         """Read the counters at the start of the window."""
-        self._sample(look)
+        self._sample(read)
         self._count()
 
-    def _sample(self, look: DeviceRead, *, and_the_rest: bool = False) -> None:
+    def _sample(self, read: DeviceRead, *, and_the_rest: bool = False) -> None:
         """Read the counters, optionally with everything else in the same request."""
-        counting = [view for view in look.views if view.counts]
-        _ask(look, _commands((*counting, *look.views) if and_the_rest else counting))
-        found = sample(look.views, look.replies, look.readings)
+        counting = [view for view in read.views if view.counts]
+        _ask(read, _commands((*counting, *read.views) if and_the_rest else counting))
+        found = sample(read.views, read.replies, read.readings)
         if found is not None:
-            look.samples.append(found)
+            read.samples.append(found)
 
     def wait(self) -> None:
         """Wait for the end of the window. If the clock is set meanwhile, earlier samples move along."""
@@ -262,40 +262,40 @@ class _Collection:
         time.sleep(self._options.window_s)
         moved_s = _ahead_s() - ahead_s
         if abs(moved_s) > STEP_S:
-            for look in self._looks.values():
-                look.samples = [replace(one, at_s=one.at_s + moved_s) for one in look.samples]
+            for read in self._reads.values():
+                read.samples = [replace(one, at_s=one.at_s + moved_s) for one in read.samples]
 
-    def last_sample(self, look: DeviceRead) -> None:
+    def last_sample(self, read: DeviceRead) -> None:
         """Read the counters at the end of the window."""
-        self._sample(look)
+        self._sample(read)
 
-    def rest(self, look: DeviceRead) -> None:
+    def rest(self, read: DeviceRead) -> None:
         """Read everything else, including the counters if there was no window."""
         if not self._options.window_s:
-            self._sample(look, and_the_rest=True)
-        _ask(look, _unanswered(look, look.views))
-        if self._options.has_config and look.target.has_config:
-            look.config = Config(look.viewer.running_files(), look.viewer.os_version())
+            self._sample(read, and_the_rest=True)
+        _ask(read, _unanswered(read, read.views))
+        if self._options.has_config and read.target.has_config:
+            read.config = Config(read.viewer.running_files(), read.viewer.os_version())
         self._count()
 
     def configs(self) -> Mapping[str, Config]:
-        return {name: look.config for name, look in self._looks.items() if look.config is not None}
+        return {name: read.config for name, read in self._reads.items() if read.config is not None}
 
     def observations(self) -> Mapping[str, Observation]:
         """Build the observations; a device that failed has what was read until then."""
         found = {}
         for name, one in self._targets.items():
-            look, failure = self._looks.get(name), self._failures.get(name, "")
-            if look is None or (failure and not look.replies):
+            read, failure = self._reads.get(name), self._failures.get(name, "")
+            if read is None or (failure and not read.replies):
                 found[name] = Observation(name, one.platform, failure=failure or "was not read")
                 continue
-            known = facts(look.views, look.replies, look.readings)
-            found[name] = Observation(name, one.platform, known, tuple(look.samples), failure, round(look.busy_s, 3))
+            known = facts(read.views, read.replies, read.readings)
+            found[name] = Observation(name, one.platform, known, tuple(read.samples), failure, round(read.busy_s, 3))
         return found
 
 
 def _ahead_s() -> float:
-    """Return how far the clock is ahead of the monotonic clock."""
+    """How far the clock is ahead of the monotonic clock."""
     return time.time() - time.monotonic()
 
 
@@ -303,15 +303,15 @@ def _commands(views: Sequence[View]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(command for view in views for command in view.commands))
 
 
-def _ask(look: DeviceRead, commands: Sequence[str]) -> None:
+def _ask(read: DeviceRead, commands: Sequence[str]) -> None:
     """Run commands, then those of fallbacks for views that yield nothing."""
     if not commands:
         return
-    look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
-    asked, look.views = look.views, instead(look.views, look.replies, look.readings)
-    fresh = [view for view, before in zip(look.views, asked, strict=True) if view is not before]
-    _ask(look, _unanswered(look, fresh))
+    read.replies.update(zip(commands, read.viewer.ask(commands), strict=True))
+    asked, read.views = read.views, instead(read.views, read.replies, read.readings)
+    fresh = [view for view, before in zip(read.views, asked, strict=True) if view is not before]
+    _ask(read, _unanswered(read, fresh))
 
 
-def _unanswered(look: DeviceRead, views: Sequence[View]) -> tuple[str, ...]:
-    return tuple(command for command in _commands(views) if command not in look.replies)
+def _unanswered(read: DeviceRead, views: Sequence[View]) -> tuple[str, ...]:
+    return tuple(command for command in _commands(views) if command not in read.replies)

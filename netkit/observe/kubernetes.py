@@ -55,7 +55,7 @@ OF_PODS = ("Pod", "SriovNetworkNodeState")
 OWNED = tuple(kind for kind in PATHS if kind not in {*OF_PODS, "Node", "NicClusterPolicy"})
 """Kinds whose objects have the labels of their owner. A cluster has one NicClusterPolicy, which fabrics share."""
 REFUSED = 400
-NOT_FOUND, UNKNOWN = 404, "the cluster does not know this kind"
+NOT_FOUND, UNKNOWN = 404, "unknown kind in the cluster"
 PAGE, LONGEST = 500, 200
 TIMEOUT_S = 30
 
@@ -89,7 +89,7 @@ def read_cluster(file: Path, kinds: Collection[str], owner: Mapping[str, str] = 
         return _asked(file, kinds, owner)
     found = tuple(one for document in documents for one in _items(document))
     if not found:
-        raise CheckError(Problem("holds no object of Kubernetes", _REMEDY, file=str(file)))
+        raise CheckError(Problem("contains no Kubernetes object", _REMEDY, file=str(file)))
     return ClusterReading(found)
 
 
@@ -222,7 +222,7 @@ def _seconds(time: Any) -> float:
 
 
 def _waiting(pod: Object) -> str:
-    """Return the first reason for which a container of a pod waits."""
+    """The first reason for which a container of a pod waits."""
     statuses = (
         status for kind in ("initContainerStatuses", "containerStatuses") for status in _dicts(_at(pod, "status", kind))
     )
@@ -260,7 +260,7 @@ def _json_list(text: str) -> Sequence[dict[str, Any]]:
 
 
 def virtual_functions(objects: Iterable[Object]) -> dict[str, dict[str, str]]:
-    """Return the NIC of each virtual function by node, as the SR-IOV operator reports it."""
+    """The NIC of each virtual function by node, as the SR-IOV operator reports it."""
     found: dict[str, dict[str, str]] = {}
     for one in objects:
         if one.get("kind") != "SriovNetworkNodeState":
@@ -291,7 +291,7 @@ def pod_routes(text: str) -> tuple[PodRoute, ...]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise CheckError(Problem("ip route printed something else than JSON", "update iproute2 in the image")) from None
+        raise CheckError(Problem("ip route did not print JSON", "update iproute2 in the image")) from None
     return tuple(
         PodRoute(_prefix(str(one.get("dst", ""))), str(one["gateway"]), str(one.get("dev", "")))
         for one in _dicts(found)

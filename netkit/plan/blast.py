@@ -40,7 +40,7 @@ class TouchedPorts:
 
 
 def of_switch(fabric: Fabric, switch: Switch, found: ConfigComparison, model: ConfigModel, whole: Risk) -> Blast:
-    """Return what the changes of a switch touch; `whole` is the risk of the strategy for the whole switch.
+    """What the changes of a switch touch; `whole` is the risk of the strategy for the whole switch.
 
     Only ports that carry traffic on the running switch count.
     """
@@ -73,7 +73,7 @@ def of_switch(fabric: Fabric, switch: Switch, found: ConfigComparison, model: Co
 
 
 def _by_address(switch: Switch, found: ConfigComparison, model: ConfigModel) -> Mapping[str, str]:
-    """Return the port of each neighbour by address within the fabric, if a change names one."""
+    """The port of each neighbour by address within the fabric, if a change names one."""
     is_named = any(ADDRESS.fullmatch(word) for change in found.changes for word in words(change.path))
     if model.router is None or not (is_named and found.changes):
         return {}
@@ -84,7 +84,7 @@ def _by_address(switch: Switch, found: ConfigComparison, model: ConfigModel) -> 
 
 
 def _on_port(change: Change, by_address: Mapping[str, str]) -> Change:
-    """Return a change with the ports of the neighbours that its path names by address."""
+    """A change with the ports of the neighbours that its path names by address."""
     ports = tuple(by_address[word] for word in words(change.path) if word in by_address)
     return replace(change, path=(*change.path, *ports)) if ports else change
 
@@ -92,7 +92,7 @@ def _on_port(change: Change, by_address: Mapping[str, str]) -> Change:
 def _of_access(
     switch: Switch, access: Access, changes: Iterable[Change], used: Collection[str], risks: RiskTable, whole: Risk
 ) -> Blast:
-    """Return what the changes of a switch beside the rails touch; hosts of a pair keep their other link."""
+    """What the changes of a switch beside the rails touch; hosts of a pair keep their other link."""
     names = {port.name: port for port in access.ports}
     name = PLATFORMS[switch.platform].lag_port
     of_lag = {name.format(number=lag.number): [port.name for port in lag.ports] for lag in access.lags}
@@ -112,7 +112,7 @@ def _of_access(
 
 
 def of_host(host: Host, changes: Iterable[Change], running: Config, risks: RiskTable) -> Blast:
-    """Return what the changes of a host touch: its own rails, and how it is attached to other networks."""
+    """What the changes of a host touch: its own rails, and how it is attached to other networks."""
     used = {name for path in risks.used(running) for name in words(path)}
     felt = [change.path for change in changes if change.risk >= Risk.SESSION]
     risky = [set(words(path)) for path in felt if not path[0].startswith(BESIDE)]
@@ -158,7 +158,7 @@ def _reach(
 
 
 def _ports(switch: Switch, change: Change, everything: frozenset[str], used: Collection[str]) -> frozenset[str]:
-    """Return the ports that a change names; all of them if it concerns the whole switch."""
+    """The ports that a change names; all of them if it concerns the whole switch."""
     named = set(words(change.path))
     found = everything & named
     is_breakout = any("breakout" in key.lower() for key in change.path)
@@ -200,7 +200,7 @@ def _cut_off(fabric: Fabric, switch: Switch, ports: list[Port], reach: TouchedPo
 
 
 def _rails(fabric: Fabric, switch: Switch, ports: list[Port], gone: list[Departed]) -> set[int]:
-    """Return the rails whose traffic passes these ports."""
+    """The rails whose traffic passes these ports."""
     if switch.role == "leaf":
         return {switch.rail} if ports or gone else set()
     names = [port.peer for port in ports if port.role == "down"]

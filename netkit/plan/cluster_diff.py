@@ -1,4 +1,4 @@
-"""What a change of the intent alters for clusters: objects and lines of their files, and who is touched."""
+"""What a change of the intent alters for clusters: objects and lines of their files, and the affected nodes."""
 
 import re
 import shlex
@@ -110,7 +110,7 @@ def compare_cluster(
 
 
 def rendered_objects(files: Files) -> tuple[ObjectKey, ...]:
-    """Return what identifies the rendered objects."""
+    """What identifies the rendered objects."""
     return tuple(key for key, one in _objects(files).items() if _is_object(one))
 
 
@@ -153,7 +153,7 @@ def compare_running(
 
 
 def _left(running: "_Running", rendered: Mapping[ObjectKey, Object], owner: ClusterOwner) -> "dict[ObjectKey, _Change]":
-    """Return the objects of a fabric, and the labels of its nodes, that are not rendered any more."""
+    """The objects of a fabric, and the labels of its nodes, that are not rendered any more."""
     names = {key[:3] for key in rendered}
     found: dict[ObjectKey, _Change] = {}
     for key, one in running.by_key.items():
@@ -211,7 +211,7 @@ class _Running:
 
 
 def _shared(known: Any, wanted: Any, *, is_quantity: bool = False) -> Any:
-    """Return the part of a live value that a rendered one has too; scalars are compared as text, amounts by value."""
+    """The part of a live value that a rendered one has too; scalars are compared as text, amounts by value."""
     if isinstance(known, dict) and isinstance(wanted, dict):
         return {
             key: _shared(known[key], value, is_quantity=is_quantity or key in QUANTITIES)
@@ -227,7 +227,7 @@ def _shared(known: Any, wanted: Any, *, is_quantity: bool = False) -> Any:
 
 
 def nodes_of(clusters: Iterable[Cluster], kind: str) -> tuple[str, ...]:
-    """Return the names of the nodes of a cluster of this kind."""
+    """The names of the nodes of a cluster of this kind."""
     return tuple(node.name for cluster in clusters if cluster.kind == kind for node in cluster.nodes)
 
 
@@ -344,7 +344,7 @@ def _loses_labels(change: ObjectChange) -> bool:
 
 
 def _selected(change: _Change, nodes: Sequence[str], labels: tuple[Labels, Labels]) -> set[str]:
-    """Return the nodes that an object selects, before or after its change."""
+    """The nodes that an object selects, before or after its change."""
     found: set[str] = set()
     for one, known in zip((change.before, change.after), labels, strict=True):
         if one is not None:
@@ -396,7 +396,7 @@ def _is_yaml(name: str) -> bool:
 
 
 def _objects(files: Files, which: str = "") -> dict[ObjectKey, Object]:
-    """Return the objects in YAML files. A document that is not an object goes by the name of its file."""
+    """The objects in YAML files. A document that is not an object goes by the name of its file."""
     found: dict[ObjectKey, Object] = {}
     for file, text in files.items():
         if not _is_yaml(file):
@@ -482,7 +482,7 @@ def _shown(value: Any) -> str:
 
 
 def _touched(change: ObjectChange, nodes: Collection[str]) -> set[str]:
-    """Return the nodes whose entries alone changed; empty if a value of more than those changed."""
+    """The nodes whose entries alone changed; empty if a value of more than those changed."""
     named: set[str] = set()
     for value in change.values:
         found = {name for name in BRACKETS.findall(value.path) if name in nodes}
@@ -499,8 +499,8 @@ def _of_slurm(before: Files, after: Files) -> ClusterDiff:
         for one in objects
         for value in one.values
     )
-    advice = "restart slurmctld and slurmd for it" if has_nodes else "scontrol reconfigure reads it"
-    return ClusterDiff("slurm", objects, advice=(f"{advice}; running jobs go on",))
+    advice = "restart slurmctld and slurmd to apply it" if has_nodes else "scontrol reconfigure applies it"
+    return ClusterDiff("slurm", objects, advice=(f"{advice}; running jobs continue",))
 
 
 def _line_changes(before: Files, after: Files) -> Iterator[ObjectChange]:

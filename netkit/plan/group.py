@@ -17,7 +17,7 @@ Shape = tuple[object, ...]
 
 
 def grouped(fabric: Fabric, devices: Iterable[DevicePlan]) -> tuple[tuple[str, ...], ...]:
-    """Return the names of devices with the same changes, group by group, the largest first."""
+    """The names of devices with the same changes, group by group, the largest first."""
     groups: dict[Shape, list[str]] = {}
     pooled = _Pooled(ip_network(pool) for pool in (fabric.host_pool, fabric.loopback_pool) if pool)
     for device in devices:
@@ -61,7 +61,7 @@ def _is_description(change: Change) -> bool:
 
 
 def _stand_in(word: str, words: Mapping[str, str], pooled: "_Pooled") -> str:
-    """Return the placeholder for a word; a network is not a device's own address, even if it starts with it."""
+    """The placeholder for a word; a network is not a device's own address, even if it starts with it."""
     if whole := words.get(word):
         return whole
     address, slash, length = word.partition("/")
@@ -104,7 +104,7 @@ class _Pooled(dict[str, str]):
 
 
 def _words(fabric: Fabric, name: str) -> dict[str, str]:
-    """Return the names, addresses and numbers of a device, each with its placeholder."""
+    """The names, addresses and numbers of a device, each with its placeholder."""
     device = fabric.device(name)
     words = dict.fromkeys(fabric.names, "<device>") | {name: "<self>"}
     if isinstance(device, Switch):

@@ -46,7 +46,7 @@ class IntentDiff:
 
 
 def approval(plan: Plan) -> str:
-    """Return a digest of what changes where, from what to what: equal for a predicted and for the actual plan.
+    """A digest of what changes where, from what to what: equal for a predicted and for the actual plan.
 
     A device that was edited by hand in between, or differs in anything else, makes it differ. So does what a plan takes
     over: it has to be approved too.

@@ -44,7 +44,7 @@ def make(
     is_part: bool = False,
     explain: bool = False,
 ) -> Plan:
-    """Return what has to change on each device that has intended files, and in which order.
+    """What has to change on each device that has intended files, and in which order.
 
     A device that could not be read is listed, never assumed unchanged. `owner`: see netkit.platforms.compare.compare.
     With `explain`, what would be removed is listed as unexplained: see netkit.deploy.resume.
@@ -102,7 +102,7 @@ def ordered(
     before: Sequence[Fabric] = (),
     others: Callable[[], Plan] | None = None,
 ) -> Plan:
-    """Return a plan with the order of its devices.
+    """A plan with the order of its devices.
 
     `sides` is called only for devices that change in two stages. `before` are fabrics whose cables may still be there.
     `others` is called where routing changes: it returns the part of the plan that a limit leaves out.
@@ -127,7 +127,7 @@ def ordered(
 
 
 def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[[str], Sides]) -> Plan:
-    """Return the part of an unordered plan for these devices, with their order."""
+    """The part of an unordered plan for these devices, with their order."""
     part = replace(
         plan,
         devices=tuple(device for device in plan.devices if device.name in names),
@@ -139,7 +139,7 @@ def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[
 
 
 def keeping(fabric: Fabric, name: str, intended: Files, kept: RetainedRouting) -> Files:
-    """Return the intended files of a device, extended by what is kept from before."""
+    """The intended files of a device, extended by what is kept from before."""
     device = fabric.device(name)
     keep = MODELS[device.platform].keeping if isinstance(device, Switch) else None
     if keep is None:
@@ -160,7 +160,7 @@ def _bridge(fabric: Fabric, name: str, kept: RetainedRouting, sides: Sides) -> B
 def rollback(
     fabric: Fabric, before: Mapping[str, Running], intended: Mapping[str, Files], *, known: Known | None = None
 ) -> Plan:
-    """Return the plan back from the intended files to what ran before: the same plan with its sides swapped."""
+    """The plan back from the intended files to what ran before: the same plan with its sides swapped."""
     gone = {
         name: {file: text for file, text in running.files.items() if text is not None}
         for name, running in before.items()
@@ -206,7 +206,7 @@ def _device(
         known[pair] = f"{found.running_digest}:{len(found.unowned)}"
     if found.left_rendered:
         some = "; ".join(SEPARATOR.join(path) for path in found.left_rendered[:MOST_NAMED])
-        warnings = (*warnings, f"left as it is, although the intent sets it ({len(found.left_rendered)}): {some}")
+        warnings = (*warnings, f"left unchanged, although the intent sets it ({len(found.left_rendered)}): {some}")
     planned = _planned(fabric, device, model, version, found, warnings)
     return replace(planned, unexplained=found.removed(model.ownership.on(intended))) if explain else planned
 
@@ -255,7 +255,7 @@ def _planned(
 
 
 def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> RoutingChange | None:
-    """Return what a change does to routing; None if it does nothing."""
+    """What a change does to routing; None if it does nothing."""
     is_about_routing = any(
         ROUTING_WORDS.search(" ".join(change.path)) and not NO_ROUTING.search(change.path[-1])
         for change in found.changes
@@ -270,7 +270,7 @@ def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> Rou
 
 
 def _pair(platform: str, running: Running, intended: Files) -> str:
-    """Return a digest of two sets of files."""
+    """A digest of two sets of files."""
     whole = hashlib.sha256(f"{__version__} {platform}".encode())
     for files in (running.files, intended):
         whole.update(b"\0\0")

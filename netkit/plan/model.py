@@ -69,7 +69,7 @@ class ReachabilityLoss:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Devices that may change at the same time, and what the routing model says it costs."""
+    """Devices that may change at the same time, and the cost predicted by the routing model."""
 
     number: int
     devices: tuple[str, ...]
@@ -160,7 +160,7 @@ class Plan:
     gone: ReachabilityLoss = ReachabilityLoss()
     """What the intended fabric no longer connects."""
     has_routing: bool = False
-    """Whether any device's routing changes, so that a part of the plan has an order of its own."""
+    """Whether any device's routing changes, so that a part of the plan has its own order."""
     partial: Partial | None = None
     """Only for a plan with a limit that leaves the fabric worse than before."""
     warnings: tuple[str, ...] = ()

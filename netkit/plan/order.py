@@ -91,12 +91,12 @@ class Order:
         for group, row in zip(self.network.groups, self._wanted, strict=True):
             self._counted[group.leaf] = self._counted.get(group.leaf, 0) | row
         self._paths = _fewest_paths(self.network.outlook(NetworkState(), self._counted))
-        # What networks beside the rails carry, the routing does not say.
+        # The routing model does not cover networks beside the rails.
         beside = {switch.name for switch in fabric.switches if switch.access}
         self._carriers = self.network.carriers(NetworkState()) | beside
 
     def steps(self) -> tuple[Step, ...]:
-        """Return the best order: each device once if that is safe, else in two stages."""
+        """The best order: each device once if that is safe, else in two stages."""
         once = self._sequence(dict.fromkeys(self.devices, INTENDED))
         if not self.kept or not any(step.after or self._replacing.intersection(step.devices) for step in once):
             return _numbered(once)
@@ -124,7 +124,7 @@ class Order:
             phases |= to
 
     def partial(self) -> Partial | None:
-        """Return what is lost while other devices stay as they are; None if nothing is, or there are none."""
+        """What is lost while other devices stay as they are; None if nothing is, or there are none."""
         if not self._others:
             return None
         missing = sorted(self._others, key=lambda one: natural((one,)))
@@ -143,13 +143,13 @@ class Order:
         return self.network.outlook(NetworkState(dict.fromkeys([*self.devices, *others], INTENDED)))
 
     def gone(self) -> ReachabilityLoss:
-        """Return what the intended fabric no longer connects."""
+        """What the intended fabric no longer connects."""
         return lost_between(self.network.groups, self._base.rows, self._goal.rows)
 
     # Configurations
 
     def _ports(self, name: str) -> frozenset[str]:
-        """Return the ports of a switch towards others of the fabric, in any design."""
+        """The ports of a switch towards others of the fabric, in any design."""
         found = (fabric.device(name) for fabric in (self._fabric, *self._before))
         return frozenset(port.name for one in found if isinstance(one, Switch) for port in one.fabric_ports)
 
@@ -211,7 +211,7 @@ class Order:
     # Sequences
 
     def _sequence(self, targets: Mapping[str, int], phases: Mapping[str, int] | None = None) -> list[Step]:
-        """Return steps that lead all devices to their targets: each time the first group that loses nothing."""
+        """Steps that lead all devices to their targets: each time the first group that loses nothing."""
         state = dict(phases or {})
         steps: list[Step] = []
         canary = self._canary(state, targets)
@@ -237,7 +237,7 @@ class Order:
         return steps
 
     def _canary(self, phases: Mapping[str, int], targets: Mapping[str, int]) -> Step | None:
-        """Return the least harmful device as a step of its own, if it may go first."""
+        """The least harmful device as a separate step, if it may change first."""
         if phases or len(targets) == 1:
             return None
         first = min(targets, key=lambda name: weight(self.devices[name]))
@@ -245,7 +245,7 @@ class Order:
         return None if step.after or step.during else step
 
     def _groups(self, role: str, names: Iterable[str]) -> list[tuple[str, ...]]:
-        """Return the devices of a tier in groups that may change together; idle devices form one group."""
+        """The devices of a tier in groups that may change together; idle devices form one group."""
         idle: list[str] = []
         groups: list[tuple[list[str], set[str]]] = []
         of_role = [name for name in names if self.devices[name].role == role]
@@ -264,7 +264,7 @@ class Order:
         return [tuple(idle), *found] if idle else found
 
     def step(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Step:
-        """Return what changing a group costs, during the change and after it."""
+        """What changing a group costs, during the change and after it."""
         cost = self.cost(phases, names, targets)
         during, after = self._loss(cost.during), self._loss(cost.after)
         during = replace(during, seconds=cost.seconds) if during else during
@@ -273,7 +273,7 @@ class Order:
         return Step(0, names, _stage(phases, names, targets), cost.paths, self._paths, during, after, waiting)
 
     def cost(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Cost:
-        """Return the pairs of groups that a change costs, and the number of paths it leaves."""
+        """The pairs of groups that a change costs, and the number of paths it leaves."""
         during, seconds, paths = self._while_changing(phases, names, targets)
         lost: Pairs = {}
         for some in self._parts(names):
@@ -285,7 +285,7 @@ class Order:
         return Cost(during, lost, seconds, paths)
 
     def _waiting(self, phases: Mapping[str, int], done: NetworkState, name: str) -> list[str]:
-        """Return the ports whose session brings routes before the device's change and in the end, but not in between.
+        """The ports whose session carries routes before the device's change and in the end, but not in between.
 
         It is down until the other end changes too, or the filters of both ends have no prefix in common until then.
         """
@@ -336,7 +336,7 @@ class Order:
         return bool(ports & self.network.used(state, name))
 
     def _pairs_of(self, state: NetworkState, leaf: str) -> Pairs:
-        """Return the pairs of a leaf with others that reach each other both in this state and in the end."""
+        """The pairs of a leaf with others that reach each other both in this state and in the end."""
         here = self.network.at(leaf)
         rows = [want & has for want, has in zip(self._wanted, self.network.outlook(state).rows, strict=True)]
         found: Pairs = {}
@@ -360,7 +360,7 @@ class Order:
         yield names
 
     def _lost(self, wanted: Sequence[int], outlook: Outlook) -> Pairs:
-        """Return the pairs of groups that should reach each other and do not, in either direction."""
+        """The pairs of groups that should reach each other and do not, in either direction."""
         found: Pairs = {}
         for index, (want, has) in enumerate(zip(wanted, outlook.rows, strict=True)):
             lost = want & ~has
@@ -372,7 +372,7 @@ class Order:
         return found
 
     def _loss(self, lost: Iterable[tuple[int, int]]) -> ReachabilityLoss:
-        """Return the addresses behind pairs of groups."""
+        """The addresses behind pairs of groups."""
         groups = self.network.groups
         counts = {(one, other): _pairs_between(groups[one], groups[other]) for one, other in lost}
         pairs = sum(counts.values())
@@ -388,7 +388,7 @@ class Order:
 
 
 def weight(device: DevicePlan) -> tuple[object, ...]:
-    """Return a sort key: least harmful device first, a host never before its leaves."""
+    """A sort key: least harmful device first, a host never before its leaves."""
     blast = device.blast
     sizes = (len(blast.gpus), len(blast.hosts), len(blast.sessions), len(blast.links))
     place = ROLES.index(device.role), natural((device.name,))
@@ -396,7 +396,7 @@ def weight(device: DevicePlan) -> tuple[object, ...]:
 
 
 def _pairs_between(one: AddressGroup, other: AddressGroup) -> int:
-    """Return the number of address pairs of two groups; a host reaches itself without the fabric."""
+    """The number of address pairs of two groups; a host reaches itself without the fabric."""
     if one is other:
         return sum(a.host != b.host for a, b in combinations(one.nics, 2))
     there = Counter(nic.host for nic in other.nics)
@@ -404,7 +404,7 @@ def _pairs_between(one: AddressGroup, other: AddressGroup) -> int:
 
 
 def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:
-    """Return what a device serves: two devices that share any of it never change together.
+    """What a device serves: two devices that share any of it never change together.
 
     For a leaf these are its hosts, for a spine or core the devices below it and its plane, for a host itself, for a
     switch beside the rails its network.
@@ -448,7 +448,7 @@ def _cost(step: Step) -> tuple[int, int]:
 
 
 def _weight(steps: Sequence[Step]) -> tuple[int, int]:
-    """Return the cost of an order: pairs lost between steps, then pairs lost during changes."""
+    """The cost of an order: pairs lost between steps, then pairs lost during changes."""
     return sum(step.after.pairs for step in steps), sum(step.during.pairs for step in steps)
 
 

@@ -11,7 +11,7 @@ from netkit.routing.address import AddressGroup
 
 
 def to_keep(running: Router, intended: Router, ports: Collection[str]) -> RetainedRouting:
-    """Return what an intended configuration needs in addition to accept and announce what the running one does.
+    """What an intended configuration needs in addition to accept and announce what the running one does.
 
     `ports` lead to other switches of the fabric.
     """
@@ -38,7 +38,7 @@ def to_keep(running: Router, intended: Router, ports: Collection[str]) -> Retain
 
 
 def with_kept(intended: Router, kept: RetainedRouting) -> Router:
-    """Return the intended router with what is kept."""
+    """The intended router with what is kept."""
     lists = dict(intended.prefix_lists)
     for name, rule in kept.rules:
         lists[name] = (*lists.get(name, ()), rule)
@@ -60,7 +60,7 @@ def _filters(running: Router, intended: Router, ports: Collection[str]) -> Itera
 
 
 def _plain_lists(clauses: Iterable[Clause]) -> tuple[str, ...]:
-    """Return the prefix lists of a route map that only permits what they hold; none for any other route map."""
+    """The prefix lists of a route map that only permits what they hold; none for any other route map."""
     names: list[str] = []
     for clause in clauses:
         if not clause.is_permit or clause.unknown or clause.matches_graceful_shutdown or not clause.prefix_lists:
@@ -70,10 +70,10 @@ def _plain_lists(clauses: Iterable[Clause]) -> tuple[str, ...]:
 
 
 def _with_own_prefixes(rule: PrefixListEntry, known: Iterable[PrefixListEntry]) -> tuple[PrefixListEntry, ...]:
-    """Return rules that permit the same, none with a prefix that another rule has.
+    """Rules that permit the same, none with a prefix that another rule has.
 
     Of two entries with one prefix, FRR's route maps lose both when either is deleted (seen with 8.4.4; its prefix table
-    for route maps holds one node for them): the halves of the prefix have nodes of their own.
+    for route maps holds one node for them): the halves of the prefix have their own nodes.
     """
     if rule.shortest == rule.prefix.prefixlen or all(one.prefix != rule.prefix for one in known):
         return (rule,)
@@ -91,7 +91,7 @@ Rows = Sequence[int]
 
 
 def lost_between(groups: Sequence[AddressGroup], wanted: Rows, has: Rows) -> ReachabilityLoss:
-    """Return the addresses behind groups that should reach each other in both directions, and do not."""
+    """The addresses behind groups that should reach each other in both directions, and do not."""
     lost = [one & ~other for one, other in zip(_mutual(wanted), _mutual(has), strict=True)]
     hosts = [Counter(nic.host for nic in group.nics) for group in groups]
     alone: dict[str, int] = {}
@@ -123,7 +123,7 @@ def lost_between(groups: Sequence[AddressGroup], wanted: Rows, has: Rows) -> Rea
 
 
 def _mutual(rows: Rows) -> list[int]:
-    """Return for each group those that it reaches and that reach it. Many groups have the same row."""
+    """For each group those that it reaches and that reach it. Many groups have the same row."""
     alike: dict[int, int] = {}
     for index, row in enumerate(rows):
         alike[row] = alike.get(row, 0) | 1 << index

@@ -27,12 +27,12 @@ Document = dict[str, Any]
 
 
 def write(plan: Plan) -> str:
-    """Return a plan as JSON with its digest, one device per line."""
+    """A plan as JSON with its digest, one device per line."""
     return "\n".join(_lines({**_document(plan), "digest": digest(plan)})) + "\n"
 
 
 def digest(plan: Plan) -> str:
-    """Return the digest of a whole plan: what was approved is what is deployed."""
+    """The digest of a whole plan: what was approved is what is deployed."""
     return _digest(_document(plan))
 
 
@@ -67,7 +67,7 @@ def _adapter() -> TypeAdapter[Plan]:
 
 
 def _plan(document: Document) -> Plan | None:
-    """Return the plan of a document; None if something is missing or wrong."""
+    """The plan of a document; None if something is missing or wrong."""
     try:
         staged = [one[stage] for one in document["bridges"] for stage in ("first", "then")]
         for device in (*document["devices"], *staged):
@@ -100,7 +100,7 @@ def _document(plan: Plan) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in JSON form, with risks as words."""
+    """A value in JSON form, with risks as words."""
     if isinstance(value, Change):
         return {
             "path": list(value.path),
@@ -131,7 +131,7 @@ COMPARING = ("platforms", "plan")
 
 
 def load(folder: Path) -> dict[str, str]:
-    """Return the cached pairs of a folder; none if there are none, or none that can be trusted."""
+    """The cached pairs of a folder; none if there are none, or none that can be trusted."""
     try:
         content = _private(folder)
     except OSError:
@@ -160,7 +160,7 @@ def save(folder: Path, pairs: Mapping[str, str]) -> None:
 
 @cache
 def code() -> str:
-    """Return a digest of the comparing code: results of other code do not count."""
+    """A digest of the comparing code: results of other code do not count."""
     package = Path(__file__).parent.parent
     whole = hashlib.sha256()
     for file in sorted(file for name in COMPARING for file in (package / name).rglob("*.py")):
@@ -169,12 +169,12 @@ def code() -> str:
 
 
 def _head(body: bytes) -> bytes:
-    """Return the first line of the file: which code wrote it, and the digest of the body."""
+    """The first line of the file: which code wrote it, and the digest of the body."""
     return b" ".join((TITLE, code().encode(), hashlib.sha256(body).hexdigest().encode()))
 
 
 def _private(folder: Path) -> bytes:
-    """Return the content of the file; nothing if another user could have written it, or it is not a file."""
+    """The content of the file; nothing if another user could have written it, or it is not a file."""
     if not _is_private(folder.lstat(), stat.S_ISDIR):
         return b""
     with open(folder / FILE, "rb", opener=_opened) as stream:

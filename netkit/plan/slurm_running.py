@@ -106,7 +106,7 @@ def parse_topology(text: str) -> RunningTopology:
 
 
 def _switch(name: str, line: str) -> TopologySwitch:
-    """Return a switch with its own nodes; above the lowest tier, scontrol prints those of its children."""
+    """A switch with its own nodes; above the lowest tier, scontrol prints those of its children."""
     row = dict(PAIR.findall(line))
     if name not in row or any(value.count("[") != value.count("]") for value in row.values()):
         raise _unreadable("topology", line, "have scontrol show topology print it, with SLURM_TOPO_LEN unset")

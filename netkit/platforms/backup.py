@@ -35,7 +35,7 @@ PRIVATE_KEY = "PRIVATE KEY-----"
 
 
 def without_secrets(model: ConfigModel, files: Running, intended: Files) -> Running:
-    """Return equivalent files with every secret masked. ConfigError if they cannot be parsed.
+    """Equivalent files with every secret masked. ConfigError if they cannot be parsed.
 
     They are regenerated from the parsed configuration, so that a different order of output is not a change. Wherever
     the intended files have a secret, it is masked too, even if the platform does not expect one there. Anything else

@@ -272,10 +272,10 @@ class Peers:
         return self._built(found, asn, is_active=is_active)
 
     def _built(self, peers: Iterable[Peer], asn: int, *, is_active: bool) -> tuple[BgpNeighbor, ...]:
-        nobody = Peer("")
+        unknown = Peer("")
         found = []
         for peer in peers:
-            group = nobody if peer.group is None else self._found.get(peer.group, nobody)
+            group = unknown if peer.group is None else self._found.get(peer.group, unknown)
             remote = _first(peer.remote, group.remote)
             number = asn if remote == "internal" else EXTERNAL if remote == "external" else as_number(remote or "")
             is_activated = _first(peer.is_activated, group.is_activated)

@@ -77,14 +77,14 @@ class ConfigComparison:
     left: tuple[Path, ...] = ()
     """What runs and `leave` of the intent keeps."""
     left_rendered: tuple[Path, ...] = ()
-    """What `leave` keeps as it is although the intended files have it."""
+    """Paths that `leave` keeps although the intended files contain them."""
     unowned: tuple[Path, ...] = ()
     """What runs and netkit neither owns, nor renders, nor leaves by request."""
     unmatched: tuple[str, ...] = ()
     """Paths of `leave` and `own` that match nothing that runs or is intended."""
 
     def removed(self, ownership: Ownership) -> tuple[Path, ...]:
-        """Return what goes, apart from the NOS's own: the highest paths below which nothing stays."""
+        """What goes, apart from the NOS's own: the highest paths below which nothing stays."""
         gone = {one.path for one in self.changes if one.is_removal and not ownership.is_factory(one.path)}
         stays = (path for side in (self.intended, self.whole) for path in side if path not in gone) if gone else ()
         kept = {path[:length] for path in stays for length in range(1, len(path) + 1)}
@@ -124,7 +124,7 @@ def compare(
     have = ownership.restrict(whole, claims)
     others = [path for path in whole if path not in have]
     left, left_rendered = (
-        tuple(path for path in side if ownership.standing(path) == LEFT) if ownership.left else ()
+        tuple(path for path in side if ownership.precedence(path) == LEFT) if ownership.left else ()
         for side in (others, wanted)
     )
     rules = (intended if owner is None else owner).get(OWN_RULES, "")
@@ -144,7 +144,7 @@ def compare(
 
 
 def _highest(path: Path, gone: Collection[Path], kept: Collection[Path], held: int) -> Path:
-    """Return the shortest part of a path that goes as a whole, inside what one owned pattern covers."""
+    """The shortest part of a path that goes as a whole, inside what one owned pattern covers."""
     heads = (path[:length] for length in range(1, len(path)))
     return next((head for head in heads if head in gone or (len(head) > held and head not in kept)), path)
 

@@ -45,7 +45,7 @@ class RailState:
     answers: tuple[str, ...]
     """Probed addresses that answered over it."""
     address: str = ""
-    """Its first actual address, whatever its files say."""
+    """Its first actual address, which its files may contradict."""
 
 
 class Reader(Protocol):
@@ -77,7 +77,7 @@ class Driver(Reader, Protocol):
         """Read the device's own diff of the staged change."""
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
-        """Apply; with `revert_in`, the device itself reverts after so many seconds unless confirmed."""
+        """Apply; with `revert_in`, the device itself reverts after that many seconds unless confirmed."""
 
     def has_pending_commit(self) -> bool:
         """Whether a commit waits for its confirmation."""

@@ -1,7 +1,7 @@
-"""What a running configuration says about the design of its device, in one form for every NOS: the input of `adopt`.
+"""The design of a device, read from its running configuration, in one form for every NOS: the input of `adopt`.
 
 Each platform reads its own configuration (module `existing`, attribute `EXISTING`), whoever wrote it. A value that the
-configuration does not contain is None or empty; nothing is assumed. Optional: `HEADING` reads what stands above it.
+configuration does not contain is None or empty; nothing is assumed. Optional: `HEADING` reads the lines above it.
 Routing comes from `ConfigModel.router` and `ConfigModel.host_routes`.
 """
 
@@ -159,7 +159,7 @@ class SessionTimers:
 
 @dataclass(frozen=True, slots=True)
 class ExistingHeading:
-    """What the text of a configuration says of its switch above the configuration itself; empty: nothing."""
+    """Data about the switch in the lines above its configuration; empty: none."""
 
     model: str = ""
     """In the vendor's words, such as DCS-7060X6-64PE-F."""
@@ -223,7 +223,7 @@ def heading(platform: str, files: Files) -> ExistingHeading:
 
 @cache
 def models_named(name: str) -> tuple[str, ...]:
-    """Return the model of the shipped catalogue with a vendor's name for it, which may add the direction of air."""
+    """The model of the shipped catalogue with a vendor's name for it, which may add the direction of air."""
     known = Catalog().names("switches")
     fitting = [model for model in known if name in {model, f"M{model}"} or name.startswith(f"{model}-")]
     return tuple(sorted(fitting, key=len)[-1:])
@@ -263,6 +263,6 @@ def numbers(text: str) -> Iterator[int]:
 
 
 def most(values: Iterable[T | None]) -> T | None:
-    """Return the most frequent value, the first of several; None if there is none."""
+    """The most frequent value, the first of several; None if there is none."""
     counted = Counter(value for value in values if value is not None)
     return counted.most_common(1)[0][0] if counted else None

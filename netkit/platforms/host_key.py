@@ -13,7 +13,7 @@ OWN_FILE = "~/.ssh/known_hosts"
 
 
 def known_as(host: str, port: int) -> str:
-    """Return what known_hosts calls a server."""
+    """What known_hosts calls a server."""
     return host if port == 22 else f"[{host}]:{port}"
 
 

@@ -95,7 +95,7 @@ def number(found: object) -> float | None:
 
 
 def flag(found: object) -> bool | None:
-    """Return a boolean; None for anything else."""
+    """A boolean; None for anything else."""
     return found if isinstance(found, bool) else None
 
 
@@ -110,7 +110,7 @@ def documents(text: str) -> Iterator[object]:
 
 
 def mac_or_name(shown: str) -> str:
-    """Normalise a MAC address to 00:1c:73:a0:fc:18; anything else stays as it is."""
+    """Normalise a MAC address to 00:1c:73:a0:fc:18; anything else is unchanged."""
     digits = "".join(sign for sign in shown.lower() if sign not in ".:-")
     is_mac = len(digits) == 12 and all(sign in "0123456789abcdef" for sign in digits)
     return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if is_mac else shown

@@ -22,7 +22,7 @@ class _Plain(yaml.SafeDumper):
 
 
 def written(head: Iterable[str], name: str, sources: Mapping[str, str], known: Mapping[str, Any]) -> str:
-    """Return a model file: comments, and every key that netkit reads. Those not in `known` are null."""
+    """A model file: comments, and every key that netkit reads. Those not in `known` are null."""
     content: dict[str, Any] = {
         "name": name,
         "vendor": None,
@@ -41,7 +41,7 @@ def written(head: Iterable[str], name: str, sources: Mapping[str, str], known: M
 
 
 def breakout(ports: int, speed_gbps: int, lanes: int, cages: Sequence[int], last: int, source: str) -> dict[str, Any]:
-    """Return the row of a way to split these cages of `last`."""
+    """The row of a way to split these cages of `last`."""
     return {
         "ports": ports,
         "speed_gbps": speed_gbps,
@@ -63,7 +63,7 @@ def cage_range(numbers: Sequence[int], last: int) -> str:
 
 
 def answer(files: Mapping[str, str], file: str, command: str) -> dict[str, Any]:
-    """Return the object that a command printed as JSON; HardwareError if the file has something else."""
+    """The object that a command printed as JSON; HardwareError if the file has something else."""
     remedy = f"save the output of: {command}"
     if file not in files:
         raise HardwareError(Problem("is missing", remedy, file=file))

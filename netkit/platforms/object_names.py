@@ -1,6 +1,6 @@
 """Names of route maps, prefix lists, peer groups and profiles: netkit's own, or those that a fabric has already.
 
-A `names.yaml` in a template folder lists, for each kind, the places where such a name stands, in configurations as they
+A `names.yaml` in a template folder lists, for each kind, the places where such a name occurs, in configurations as they
 are rendered, and in `owned` what netkit owns of a kind under any other name. `<name>` is the name, and `*` is anything
 within one part of a path. In a tree a place is a path, with the value as its last part; elsewhere it is a line.
 """
@@ -30,7 +30,7 @@ Occurrences = dict[tuple[str, Path], set[str]]
 
 @dataclass(frozen=True, slots=True)
 class NamePlace:
-    """Where a name of one kind stands."""
+    """Where a name of one kind occurs."""
 
     kind: str
     pattern: re.Pattern[str]
@@ -95,7 +95,7 @@ def renamed(platform: str, files: Files, names: Names, tier: Sequence[str]) -> d
     for kind, of_kind in taken.items():
         if len({chosen(kind, name) for name in [*of_kind]}) < len(of_kind):
             message = f"two of the kind {kind} would have one name"
-            raise RenderError(Problem(message, "give each a name of its own", (*tier, "object_names", kind)))
+            raise RenderError(Problem(message, "give each its own name", (*tier, "object_names", kind)))
     return found
 
 
@@ -128,7 +128,7 @@ def _scalars(node: yaml.Node, path: Path) -> Iterator[tuple[Path, yaml.ScalarNod
 
 
 def _in_path(known: NamePlaces, path: Path, chosen: Callable[[str, str], str]) -> str:
-    """Return the last part of a path, with the names in it replaced; those above are replaced where they stand."""
+    """The last part of a path, with the names in it replaced; those above are replaced where they stand."""
     places = [place for place in known.tree if place.depth == len(path)]
     above = SEPARATOR.join((*path[:-1], ""))
     return _chosen(places, above, path[-1], chosen) if places else path[-1]
@@ -150,7 +150,7 @@ def _chosen(places: Iterable[NamePlace], above: str, text: str, chosen: Callable
 
 
 def occurrences(platform: str, config: Config, names: Names) -> Occurrences:
-    """Return the names at each place of a configuration, as (kind, path with a hole); `names` apply to other parts."""
+    """The names at each place of a configuration, as (kind, path with a hole); `names` apply to other parts."""
     known = places(platform)
     found: Occurrences = {}
 
@@ -169,7 +169,7 @@ def occurrences(platform: str, config: Config, names: Names) -> Occurrences:
 
 
 def _values(value: str) -> Iterable[str]:
-    """Return the texts of a list, as CONFIG_DB has them in a value, else the value."""
+    """The texts of a list, as CONFIG_DB has them in a value, else the value."""
     try:
         found = json.loads(value) if value.startswith("[") else value
     except ValueError:

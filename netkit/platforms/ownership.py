@@ -31,8 +31,8 @@ class _Kind(Enum):
 class _Place:
     """A node of the trie that matches paths against the patterns."""
 
-    standing: int = NOT_OURS
-    """`Ownership.standing` of a path that ends here."""
+    precedence: int = NOT_OURS
+    """`Ownership.precedence` of a path that ends here."""
     held: int = 0
     """Length of the longest pattern that owns it."""
     claim: int = 0
@@ -48,11 +48,11 @@ class _Place:
         ended = [kind for pattern, kind in fits if len(pattern) == depth]
         held = depth if _Kind.OWNED in ended else self.held
         claim = depth if _Kind.CLAIMED in ended else self.claim
-        standing = claim if claim and claim >= held else 0 if held else NOT_OURS
+        precedence = claim if claim and claim >= held else 0 if held else NOT_OURS
         if _Kind.LEFT in ended:
             place = _Place(LEFT, depth=depth)
         else:
-            place = _Place(standing, held, claim, tuple(one for one in fits if len(one[0]) > depth), depth)
+            place = _Place(precedence, held, claim, tuple(one for one in fits if len(one[0]) > depth), depth)
         if len(self.below) > MOST_REMEMBERED:
             self.below.clear()
         self.below[element] = place
@@ -72,7 +72,7 @@ class Ownership:
     claimed: tuple[Path, ...] = ()
     left: tuple[Path, ...] = ()
     factory: tuple[Path, ...] = ()
-    """What the NOS has from the factory: nobody wrote it, so its removal needs no explanation."""
+    """Factory configuration of the NOS, whose removal needs no explanation."""
     _root: _Place = field(default_factory=_Place, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -81,34 +81,34 @@ class Ownership:
         object.__setattr__(self, "_root", _Place(open=patterns))
 
     def on(self, intended: Files) -> "Ownership":
-        """Return the ownership on one device, with `leave` and `own` of the intent."""
+        """The ownership on one device, with `leave` and `own` of the intent."""
         return _on(self, intended[OWN_RULES]) if OWN_RULES in intended else self
 
-    def standing(self, path: Path) -> int:
-        """Return 0 for an owned path, the length of the claim for a claimed one, LEFT, or NOT_OURS for any other."""
+    def precedence(self, path: Path) -> int:
+        """0 for an owned path, the length of the claim for a claimed one, LEFT, or NOT_OURS for any other."""
         place = self._root
         for element in path:
             if not place.open:
                 break
             place = place.below.get(element) or place.step(element)
-        return place.standing
+        return place.precedence
 
     def is_factory(self, path: Path) -> bool:
         """Whether a path is, or is below, one that the NOS has from the factory."""
         return any(_fits(path, pattern) for pattern in self.factory)
 
     def held(self, path: Path) -> int:
-        """Return the length of the longest owned pattern that a path matches; 0 if there is none."""
+        """The length of the longest owned pattern that a path matches; 0 if there is none."""
         fits = (len(one) for one in self.owned if _fits(path, one))
         return max(fits, default=0)
 
     def claims(self, intended: Config) -> frozenset[Path]:
         """Find the claimed paths that an intended configuration has."""
-        found = ((path, self.standing(path)) for path in intended)
+        found = ((path, self.precedence(path)) for path in intended)
         return frozenset(path[:length] for path, length in found if length > 0)
 
     def claim_within(self, written: str) -> str:
-        """Return a claimed path that a written path covers or is part of; empty if there is none."""
+        """A claimed path that a written path covers or is part of; empty if there is none."""
         path = tuple(written.split(SEPARATOR))
 
         def meets(claim: Path) -> bool:
@@ -119,11 +119,11 @@ class Ownership:
 
     def restrict(self, config: Config, claims: Collection[Path]) -> dict[Path, str]:
         """Drop the entries that netkit does not own."""
-        standing = self.standing
+        precedence = self.precedence
         return {
             path: value
             for path, value in config.items()
-            if (depth := standing(path)) == 0 or (depth > 0 and path[:depth] in claims)
+            if (depth := precedence(path)) == 0 or (depth > 0 and path[:depth] in claims)
         }
 
 
@@ -136,7 +136,7 @@ def _on(ownership: Ownership, rules: str) -> Ownership:
 
 
 def unmatched(rules: str, paths: Collection[Path]) -> tuple[str, ...]:
-    """Return the paths of OWN_RULES that match nothing of a configuration."""
+    """The paths of OWN_RULES that match nothing of a configuration."""
     found = _paths(rules)
     patterns = dict.fromkeys((*found["leave"], *found["own"]))
     return tuple(SEPARATOR.join(one) for one in patterns if not any(_fits(path, one) for path in paths))
@@ -154,7 +154,7 @@ def rules_text(leave: Iterable[str], own: Iterable[str], static: Iterable[str] =
 
 
 def with_rules(files: Files, owner: Files | None) -> Files:
-    """Return files with the rules of those that define ownership: a rollback respects `leave` too."""
+    """Files with the rules of those that define ownership: a rollback respects `leave` too."""
     return {**files, OWN_RULES: owner[OWN_RULES]} if owner is not None and OWN_RULES in owner else files
 
 
@@ -173,7 +173,7 @@ def declared(folder: str) -> Ownership:
 
 
 def static_routes(folder: str) -> tuple[str, ...]:
-    """Return the paths of static routes, which are owned if the intent has a list of them."""
+    """The paths of static routes, which are owned if the intent has a list of them."""
     text = (shipped_templates() / folder / OWNS).read_text(encoding="utf-8")
     return tuple(SEPARATOR.join(path) for path in _paths(text)["static"])
 

@@ -36,7 +36,7 @@ class _Line:
     """The value with unquoted integers as numbers."""
 
     def fresh(self, *, has_numbers: bool) -> Value:
-        """Return a copy of the value; a key alone is empty unless lines below it follow."""
+        """A copy of the value; a key alone is empty unless lines below it follow."""
         value = self.number if has_numbers else self.value
         return "" if value is None else value if isinstance(value, str | int) else value.copy()
 

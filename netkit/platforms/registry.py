@@ -10,7 +10,7 @@ are needed:
 | `driver` | `DRIVER` | a NAPALM driver |
 | `facts` | `views` | commands, and parsers of their answers |
 | `agents` | `AGENTS` | specifics of its SNMP agent and gNMI server; optional |
-| `existing` | `EXISTING` | what a running configuration says about the design; without it the NOS cannot be adopted |
+| `existing` | `EXISTING` | reads the design from a running configuration; without it the NOS cannot be adopted |
 | `model_import` | `PLATFORM`, `model_file` … | what a switch states about its hardware → a model file; optional |
 
 A package outside netkit registers its platform by an entry point of the group `netkit.platforms`.

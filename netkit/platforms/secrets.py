@@ -1,4 +1,4 @@
-"""Secrets: filled in on the way to a device, and masked in everything that is compared, displayed or stored.
+"""Secrets: inserted during the transfer to a device, and masked in everything that is compared, displayed or stored.
 
 Parsing masks a configuration: a secret reads `<secret>`, whether it is netkit's placeholder, a hash or `*`. Two
 secrets in the same place therefore compare equal, a missing one is a difference, and a rotated one is not detected:
@@ -150,7 +150,7 @@ class SecretResolver:
 
 
 def _forms(value: str) -> frozenset[str]:
-    """Return a secret in the escapings of shells, JSON, YAML, Python and JSON pointers."""
+    """A secret in the escapings of shells, JSON, YAML, Python and JSON pointers."""
     quoted = value.replace("\\", "\\\\").replace('"', '\\"')
     return frozenset(
         {

@@ -107,7 +107,7 @@ def _failure(code: int, complaint: str) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line of a text that is not blank, truncated."""
+    """The last line of a text that is not blank, truncated."""
     lines = (line.strip() for line in reversed(text.splitlines()))
     return next((line[:LONGEST_REASON] for line in lines if line), "")
 

@@ -25,7 +25,7 @@ from netkit.platforms.host_key import KeptKey, KeyShownError, MissingKey, known_
 
 logging.getLogger("paramiko").addHandler(
     logging.NullHandler()
-)  # otherwise its threads print tracebacks to the terminal
+)  # without it, its threads print tracebacks to the terminal
 
 MOST_OUTPUT_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 16
@@ -343,9 +343,9 @@ class _Session(BaseConnection):
 
 
 def source_address(host: str, ssh_config: Path | None = None) -> str:
-    """Return the IPv4 address that connections to a host come from; empty if it is not known, or one of loopback.
+    """The IPv4 address that connections to a host come from; empty if it is not known, or one of loopback.
 
-    Behind jump hosts it is that of the last one; NAT on the way is not seen.
+    Behind jump hosts it is that of the last one; NAT on the path is not seen.
     """
     found = paramiko.SSHConfig.from_path(str(ssh_config)).lookup(host) if ssh_config and ssh_config.is_file() else {}
     jump = found.get("proxyjump", "none").split(",")[-1].rpartition("@")[2].partition(":")[0]

@@ -83,7 +83,7 @@ class View:
     """Outputs of the commands, in order → facts. A failed command yields an empty text."""
     is_costly: bool = False
     """Whether it is slow on a real device; the light profile skips it."""
-    otherwise: "View | None" = None
+    fallback: "View | None" = None
     """Fallback for devices that answer these commands but expose nothing."""
 
     @property

@@ -27,12 +27,12 @@ from netkit.truth.difference import DeviceRecord, TruthRecords
 
 BACKUP_SUFFIX = ".conf"
 NEIGHBORS = "neighbors.csv"
-"""Beside the configurations of devices that were read: what LLDP says, with the columns of a list of cables."""
+"""File of LLDP neighbours beside the saved configurations, with the columns of a list of cables."""
 
 
 @dataclass(frozen=True)
 class Adopted:
-    """The intent of a fabric that runs, and what it does not say about it."""
+    """The intent of a running fabric, and what it does not cover."""
 
     proposal: FoundIntent
     unread: Mapping[str, str]
@@ -41,7 +41,7 @@ class Adopted:
     remaining: Mapping[str, int]
     """Device → number of its differences that `leave` cannot keep either."""
     conflicts: tuple[str, ...] = ()
-    """What a source of truth says otherwise."""
+    """Differences of the source of truth."""
 
 
 def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
@@ -65,7 +65,7 @@ def adopted(
 ) -> Adopted:
     """Find the intent of devices; `folder` is where it will be written, for models and templates beside it.
 
-    A source of truth says what no configuration does; LLDP and lists of cables count before it.
+    A source of truth adds what configurations lack; LLDP and lists of cables take precedence.
     """
     truth = records or TruthRecords({}, {})
     known = {device.name: _of_truth(device) for device in truth.devices.values()}
@@ -84,7 +84,7 @@ def adopted(
 
 
 def _of_truth(device: DeviceRecord) -> dict[str, str]:
-    """Return the columns of a device that no configuration has."""
+    """The columns of a device that no configuration has."""
     place = {"rack": device.rack, "rack_unit": device.rack_unit} if device.rack else {}
     return {key: value for key, value in {"serial": device.serial, **place}.items() if value}
 
@@ -95,9 +95,9 @@ def _conflicts(proposal: FoundIntent, truth: TruthRecords) -> Iterator[str]:
     yield from (f"{name} is not in it" for name in sorted(placed.keys() - truth.devices.keys()))
     for link in (*proposal.links.hosts, *proposal.links.switches):
         for near, far in ((link.near, link.far), (link.far, link.near)):
-            said = truth.peers.get(near)
-            if said and said != far:
-                yield f"{' '.join(near)} leads to {' '.join(said)} in it, and to {' '.join(far)} by {link.origin}"
+            recorded = truth.peers.get(near)
+            if recorded and recorded != far:
+                yield f"{' '.join(near)} leads to {' '.join(recorded)} in it, and to {' '.join(far)} by {link.origin}"
 
 
 def _differing(

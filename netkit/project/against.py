@@ -37,7 +37,7 @@ def of_running(plan: Plan) -> IntentDiff:
 
 
 def of_revision(project: Project, limit: str, name: str) -> IntentDiff:
-    """Compare a revision with the folder as it is."""
+    """Compare a revision with the current folder."""
     with at_revision(project, name) as (base, shown):
         return between(base, project, limit, shown)
 
@@ -54,7 +54,7 @@ def at_revision(project: Project, name: str) -> Iterator[tuple[Project, str]]:
 
 def between(base: Project, project: Project, limit: str, name: str) -> IntentDiff:
     """Compare two states of a fabric; `name` labels the earlier one."""
-    return _Pair(base, project).shift(name, select(project.fabric, limit))
+    return _Pair(base, project).compare(name, select(project.fabric, limit))
 
 
 def _opened(base: Revision, folder: Path) -> Project:
@@ -78,7 +78,7 @@ class _Pair:
         self._has_own_templates = bool(templates)
         self._has_same_frame = _frame(base.fabric) == _frame(project.fabric)
 
-    def shift(self, name: str, devices: Sequence[Device]) -> IntentDiff:
+    def compare(self, name: str, devices: Sequence[Device]) -> IntentDiff:
         """Compare some devices of the later fabric, and list those that the earlier one had and this one lacks."""
         both = [device for device in devices if self._before(device)]
         new = [device for device in devices if not self._before(device)]
@@ -89,7 +89,7 @@ class _Pair:
         gone = [device for device in known if is_whole and after.device(device.name) is None]
         return IntentDiff(
             base=name,
-            # Rendered files have nothing of somebody else.
+            # Rendered files contain only netkit's configuration.
             plan=replace(plan, devices=tuple(replace(device, unowned=0, left=()) for device in plan.changed)),
             same=len(both) - len(plan.changed),
             added=tuple(_unmatched(device, before.device(device.name)) for device in new),
@@ -108,7 +108,7 @@ class _Pair:
                 yield found
 
     def _before(self, device: Device) -> Device | None:
-        """Return the device as it was; one of another NOS counts as another device."""
+        """The device as it was; one of another NOS counts as another device."""
         known = self.base.fabric.device(device.name)
         return known if known is not None and known.platform == device.platform else None
 
@@ -151,12 +151,12 @@ def _frame(fabric: Fabric) -> Fabric:
 
 
 def _input(artifact: Artifact) -> tuple[str, str, Mapping[str, Any]]:
-    """Return the input of a template without the fabric, which is compared once for all."""
+    """The input of a template without the fabric, which is compared once for all."""
     return artifact.file, artifact.template, {**artifact.context, "fabric": None}
 
 
 def _templates(project: Project) -> dict[str, bytes | None]:
-    """Return the user's own templates by name; an earlier folder takes precedence over a later one.
+    """The user's own templates by name; an earlier folder takes precedence over a later one.
 
     A copy that equals netkit's own template does not count.
     """

@@ -78,7 +78,7 @@ class Checking:
     snapshot: Path | None = None
     is_light: bool = False
     source: str = ""
-    """Where facts of switches come from; empty: as access.yaml says."""
+    """Where facts of switches come from; empty: from access.yaml."""
     deadline: Deadline = NEVER
     has_pod_routes: bool = False
     """Ask the pods of the cluster for their routes."""
@@ -105,16 +105,16 @@ class Checking:
             raise UsageError(Problem("a snapshot already fixes the source of its facts", "drop --source"))
         return cls(project, select(project.fabric, limit), window_s, snapshot, is_light, source)
 
-    def scene(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> CheckContext:
+    def base_context(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> CheckContext:
         """Collect the facts that the chosen checks need, and no others."""
         if self.snapshot is None:
             parts = self.collect(checks, past)
             found = joined(self.project.fabric, self.devices, [part.snapshot for part in parts])
-            return past.scene(self.context_of(found, [part.shard for part in parts if part.shard is not None]))
-        return past.scene(self.context_of(self._read(self.snapshot)))
+            return past.with_history(self.context_of(found, [part.shard for part in parts if part.shard is not None]))
+        return past.with_history(self.context_of(self._read(self.snapshot)))
 
     def context_of(self, found: Snapshot, shards: Sequence[ShardResult] = ()) -> CheckContext:
-        """Return the context of these devices with their facts, and what was judged where they were read."""
+        """The context of these devices with their facts, and what was judged where they were read."""
         try:
             plan = planning.read(found.plan) if found.plan else None
         except PlanError as error:
@@ -143,9 +143,9 @@ class Checking:
         if self.snapshot is None and all(check.name.startswith((ACCEPTANCE, CLUSTER)) for check in checks):
             empty = Snapshot(self.project.fabric.name, time.time(), {}, cluster=cluster, trials=results_read)
             return CheckContext(self.project.fabric, empty, self.project.intent.thresholds, names=frozenset())
-        scene = self.scene(checks, past)
-        found = replace(scene.snapshot, cluster=cluster) if cluster else scene.snapshot
-        return replace(scene, snapshot=added(found, results_read))
+        context = self.base_context(checks, past)
+        found = replace(context.snapshot, cluster=cluster) if cluster else context.snapshot
+        return replace(context, snapshot=added(found, results_read))
 
     def _cluster_facts(self) -> ClusterFacts:
         return cluster_facts(self.project, self.cluster, has_routes=self.has_pod_routes)
@@ -169,9 +169,9 @@ class Checking:
             project, mine = replace(self.project, feedback=feedback), looking.part(names)
             if len(names) == len(self.devices) and reads is None:
                 return Part(look(project, connections, mine))
-            with self.deadline:  # its timer does not run in a process of its own
+            with self.deadline:  # its timer does not run in another process
                 found = look(project, connections, mine)
-            context = past.scene(replace(self, devices=mine.devices).context_of(found))
+            context = past.with_history(replace(self, devices=mine.devices).context_of(found))
             shard = _judged(context, checks or (), reads, self.deadline.judging())
             if reads is not None:
                 found = replace(found, devices=shard.observations)

@@ -99,7 +99,7 @@ def compared(project: Project, source: str, more: Sequence[str] = ()) -> Compare
     others = [(kind, group) for group, kind in kinds if not reads(group, kind) and (group, kind) not in saved]
     unread = {
         **reading.unread,
-        **{qualified(*one): "it is not asked for; kubectl get -o json can save it" for one in others},
+        **{qualified(*one): "the API server is not queried for it; save it with kubectl get -o json" for one in others},
     }
     nodes = tuple(node.name for node in cluster.nodes)
     diff = compare_running(reading.objects, files, nodes, unread=unread, owner=owner)
@@ -111,7 +111,7 @@ def compared(project: Project, source: str, more: Sequence[str] = ()) -> Compare
 
 
 def cluster_facts(project: Project, source: str, *, has_routes: bool = False) -> ClusterFacts:
-    """Return what checks judge about a cluster; with `has_routes`, ask running pods for their routes."""
+    """What checks judge about a cluster; with `has_routes`, ask running pods for their routes."""
     found = compared(project, source, OF_PODS)
     drift = tuple(map(_drift, found.diff.objects if found.diff else ()))
     if not isinstance(found.cluster, KubernetesCluster):
@@ -155,7 +155,7 @@ def _cluster(project: Project, kind: type[Kind]) -> Kind:
 
 
 def _beginning(file: Path) -> str:
-    """Return the beginning of a file; empty if it cannot be read, which its reader reports."""
+    """The beginning of a file; empty if it cannot be read, which its reader reports."""
     try:
         with file.open(encoding="utf-8", errors="replace") as stream:
             return stream.read(4096).lstrip()
@@ -164,7 +164,7 @@ def _beginning(file: Path) -> str:
 
 
 def _asked() -> str:
-    """Return what scontrol prints about nodes and topology."""
+    """What scontrol prints about nodes and topology."""
     printed = []
     for command in ASKED:
         text, failure = run_program(command)

@@ -45,7 +45,7 @@ class Work:
     """As many as cores, if it is 0."""
 
     def parts(self) -> tuple[Names, ...]:
-        """Return the devices of each batch."""
+        """The devices of each batch."""
         processes = 1 if len(self.names) < FEWEST else self.processes or cores()
         count = max(processes, -(-len(self.names) // AT_ONCE))
         return tuple(self.names[start::count] for start in range(count))

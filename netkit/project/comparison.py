@@ -60,21 +60,21 @@ def _side(
         found = _stored(name, store, checking, checks)
         yield lambda: (found, None)
         return
-    scene = replace(checking, snapshot=file).scene()
-    scene = replace(scene, names=frozenset(scene.devices) & scene.snapshot.devices.keys())
-    if has_other and len(scene.devices) >= FEWEST and len(os.sched_getaffinity(0)) > 1:
-        with _judged_beside(scene, checks) as judged:
-            yield lambda: (_of(name, judged(), scene), scene)
+    context = replace(checking, snapshot=file).base_context()
+    context = replace(context, names=frozenset(context.devices) & context.snapshot.devices.keys())
+    if has_other and len(context.devices) >= FEWEST and len(os.sched_getaffinity(0)) > 1:
+        with _judged_beside(context, checks) as judged:
+            yield lambda: (_of(name, judged(), context), context)
         return
-    yield lambda: (_of(name, judged_of(scene, checks), scene), scene)
+    yield lambda: (_of(name, judged_of(context, checks), context), context)
 
 
 @contextmanager
-def _judged_beside(scene: CheckContext, checks: Sequence[Check]) -> Iterator[Callable[[], Judged]]:
+def _judged_beside(context: CheckContext, checks: Sequence[Check]) -> Iterator[Callable[[], Judged]]:
     """Judge in a child process; only the judgement is sent back, the facts are in this process already."""
     processes = multiprocessing.get_context("fork")
     receiver, sender = processes.Pipe(duplex=False)
-    worker = processes.Process(target=_judge, args=(scene, checks, sender), daemon=True)
+    worker = processes.Process(target=_judge, args=(context, checks, sender), daemon=True)
     worker.start()
     sender.close()
 
@@ -94,13 +94,13 @@ def _judged_beside(scene: CheckContext, checks: Sequence[Check]) -> Iterator[Cal
         worker.join()
 
 
-def _judge(scene: CheckContext, checks: Sequence[Check], sender: Connection) -> None:
+def _judge(context: CheckContext, checks: Sequence[Check], sender: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
-    sender.send(judged_of(scene, checks))
+    sender.send(judged_of(context, checks))
 
 
-def _of(name: str, judged: Judged, scene: CheckContext | None) -> Side:
-    snapshot = scene.snapshot if scene is not None else None
+def _of(name: str, judged: Judged, context: CheckContext | None) -> Side:
+    snapshot = context.snapshot if context is not None else None
     return Side(name, judged.taken_s, judged.window_s, judged.judgement, judged.layers, snapshot)
 
 
@@ -130,8 +130,8 @@ def _facts(limit: str, kinds: Collection[str], old: CheckContext | None, new: Ch
 
 def _notes(before: Side, after: Side) -> Iterator[str]:
     if after.taken_s < before.taken_s:
-        yield f"{after.name} was taken earlier than {before.name}: swap them to see what happened"
+        yield f"{after.name} was taken earlier than {before.name}: swap the two"
     if before.snapshot is None or after.snapshot is None:
-        yield "a stored run keeps findings and no facts: only causes are compared"
+        yield "a stored run contains findings but no facts: only causes are compared"
     elif not before.window_s or not after.window_s:
-        yield "rates are not compared: that takes two samples of counters in both snapshots"
+        yield "rates are not compared: this requires two samples of counters in both snapshots"

@@ -46,20 +46,20 @@ class Connections:
         return cls(found, secrets, playbooks=playbooks, origins=origins)
 
     def endpoint(self, device: str) -> Endpoint:
-        """Return the endpoint of a device; AccessError if it has none."""
+        """The endpoint of a device; AccessError if it has none."""
         return endpoint_of(self.endpoints, device, self.lab)
 
     def source(self, device: str) -> str:
-        """Return the address that connections to a device come from; empty if it is not known, as in a lab."""
+        """The address that connections to a device come from; empty if it is not known, as in a lab."""
         endpoint = self.endpoints.get(device)
         return connect.source(endpoint) if endpoint and not self.lab else ""
 
     def connect(self, device: str) -> Driver:
-        """Return the driver of a device, not opened yet."""
+        """The driver of a device, not opened yet."""
         return connect.connect(self.endpoint(device), self.secrets, self.playbooks)
 
     def viewer(self, device: str) -> Viewer:
-        """Return the viewer of a device, not opened yet."""
+        """The viewer of a device, not opened yet."""
         endpoint = self.endpoint(device)
         return viewer(endpoint, self.secrets, self.origin(endpoint.platform))
 
@@ -76,12 +76,12 @@ def chosen_source(name: str) -> settings.FactSource | None:
 
 
 def patient_viewer(reached: Connections, name: str, limit_s: float) -> Viewer:
-    """Return the viewer of a host with a time limit that fits its longest measurement."""
+    """The viewer of a host with a time limit that fits its longest measurement."""
     return connect.viewer(replace(reached.endpoint(name), timeout_s=limit_s * SHARE), reached.secrets)
 
 
 def lab_path(name: str) -> Path:
-    """Return the folder of a running lab."""
+    """The folder of a running lab."""
     folder = lab_folder(name)
     if not folder.is_alive:
         raise LabError(Problem(f"the lab {name} does not run", "netkit lab up --fabric DIR"))

@@ -31,7 +31,7 @@ DIGEST = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """The person who gave the job that a worker of a fleet carries out, as the coordinator says."""
+    """The person who requested the job of a worker, as named by the coordinator."""
 
     job: str
     """Identifies the job."""
@@ -58,11 +58,11 @@ class Control:
     approval_file: Path | None = None
     key: Path | None = None
     requester: Requester | None = None
-    """None: the person who runs this process."""
+    """None: the user of this process."""
 
     @classmethod
     def of(cls, project: Project, reason: str = "", skip_hook: str | None = None, **options: Any) -> "Control":
-        """Read deploy.yaml; it applies to a lab only if it says so."""
+        """Read deploy.yaml; it applies to a lab only with `on_lab`."""
         found = policy.load(project.folder)
         return cls(project, found if found.on_lab or not project.lab else DeployPolicy(), reason, skip_hook, **options)
 
@@ -70,10 +70,10 @@ class Control:
         """Record who starts a run, from which commit, why, and who approved it; refuse what deploy.yaml forbids."""
         if self.policy.fleet == "required" and self.requester is None:
             remedy = f"netkit {verb} --fleet DIR"
-            raise UsageError(Problem("deploy.yaml has devices changed only by the workers of their sites", remedy))
+            raise UsageError(Problem("deploy.yaml allows changes only by the workers of the sites", remedy))
         if self.policy.reason == "required" and verb != "resume" and not self.reason:
             raise UsageError(
-                Problem("deploy.yaml requires a reason", "say why, or name the ticket, with --reason TEXT")
+                Problem("deploy.yaml requires a reason", "give the reason or the ticket with --reason TEXT")
             )
         settings = self.policy.hook
         if self.skip_hook is not None and settings is not None and verb not in settings.may_skip:
@@ -104,13 +104,13 @@ class Control:
         text = self.requester.approval if self.requester else given_approval(self.plan_file, self.approval_file)
         if text is None and settings.is_required(plan):
             what = f"deploy.yaml requires a second person's approval of plan {digest_of(plan)}, risk {plan.risk.word}"
-            remedy = "keep it with netkit plan -o PLAN, have it approved with netkit approve PLAN, deploy PLAN"
+            remedy = "save it with netkit plan -o PLAN, have it approved with netkit approve PLAN, deploy PLAN"
             raise PlanError(Problem(what, remedy))
         signed = self.requester.signature if self.requester else ""
         if self.key is not None:
             signed = deployer_signature(plan, self.project.lab, self.key, begun.at_s)
         if text is not None and not signed and settings.deployer == "key":
-            raise UsageError(Problem("deploy.yaml wants the deployer's own key", "sign as yourself with --key FILE"))
+            raise UsageError(Problem("deploy.yaml requires the deployer's key", "sign as yourself with --key FILE"))
         signers = signers_file(self.project, settings)
         signer: Signer | None = None
         if signed:
@@ -170,19 +170,19 @@ class Control:
 
 
 def given_approval(plan_file: Path | None, approval_file: Path | None) -> str | None:
-    """Return the text of an approval: of the given file, or of the one beside the plan if there is one."""
+    """The text of an approval: of the given file, or of the one beside the plan if there is one."""
     beside_plan = plan_file and plan_file.with_name(plan_file.name + SUFFIX)
     file = approval_file or (beside_plan if beside_plan and beside_plan.exists() else None)
     return None if file is None else approval.read(file)
 
 
 def signers_file(project: Project, settings: ApprovalSettings) -> Path:
-    """Return the allowed_signers file whose keys may approve."""
+    """The allowed_signers file whose keys may approve."""
     return project.folder / Path(settings.allowed_signers).expanduser()
 
 
 def login() -> str:
-    """Return the login name of this account, or its number if it has none."""
+    """The login name of this account, or its number if it has none."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -195,7 +195,7 @@ def who() -> str:
 
 
 def names_of_user(project: Project) -> tuple[str, ...]:
-    """Return the names of this user that an approval may be by: nobody approves their own deploy."""
+    """The names of this user in approvals: no one may approve their own deploy."""
     return tuple(name for name in (login(), _sudo_user(), configured(project.folder, "user.email")) if name)
 
 
@@ -214,7 +214,7 @@ def given_digest(approved: str) -> str:
 
 
 def finished(plan: Plan, runs: Path, approved: str) -> str:
-    """Name the run that already deployed the whole approved plan, if nothing is left to do: repeating is no error."""
+    """Name the run that already deployed the whole approved plan, if nothing is left to do; this is not an error."""
     if plan.changed or not plan.is_complete:
         return ""
     for summary in history(runs):

@@ -56,7 +56,7 @@ class Deadline:
         return self._ends_s - time.monotonic()
 
     def half(self) -> "Deadline":
-        """Return a deadline for work before reading devices: it leaves the window and half of the remaining time."""
+        """A deadline for work before reading devices: it leaves the window and half of the remaining time."""
         found = Deadline(self._written, self._least_s)
         found._missed = f"not measured within half of the deadline of {self._written}"
         if self._written:
@@ -64,14 +64,14 @@ class Deadline:
         return found
 
     def judging(self) -> CheckDeadline:
-        """Return when judging ends: with the run, but it gets at least a quarter of the time."""
+        """When judging ends: with the run, but it gets at least a quarter of the time."""
         if not self._written:
             return CheckDeadline()
         left_s = max(self.left_s, self._whole_s / 4, LEAST_JUDGING_S)
         return Alarm(time.monotonic() + left_s, f"not judged before the deadline of {self._written}")
 
     def share_s(self, window_s: float) -> float:
-        """Return the time limit for one device, so that devices that hang leave time for all others.
+        """The time limit for one device, so that devices that hang leave time for all others.
 
         Devices are read in up to three steps, each as long as its slowest device.
         """

@@ -147,8 +147,10 @@ class Deploying:
         cut_off = [name for name, task in tasks.items() if self._is_cut_off(task)]
         if cut_off:
             source = self.devices.source(cut_off[0])
-            message = f"{listed(cut_off)}: management.allow does not have {source}, where netkit comes from"
-            raise DeployError(Problem(message, f"add {source}/32, or its network; it does no harm if NAT changes it"))
+            message = f"{listed(cut_off)}: management.allow lacks {source}, the address that netkit connects from"
+            raise DeployError(
+                Problem(message, f"add {source}/32, or its network; this is harmless if NAT changes the address")
+            )
 
     def _is_cut_off(self, task: Task) -> bool:
         """Whether a change of the access list of a switch would keep netkit itself out."""
@@ -218,7 +220,7 @@ class Deploying:
         )
 
     def plan_rollback(self, undone: Journal, options: Options, limit: str) -> tuple[RollbackPlan, Options]:
-        """Return the plan that rolls a run back, and the options restricted by a limit."""
+        """The plan that rolls a run back, and the options restricted by a limit."""
         back = deploy.plan_rollback(undone, self.project.fabric, self.devices.connect)
         options = self.limited(options, limit, back[0])
         if options.limit is not None:
@@ -251,7 +253,7 @@ class Deploying:
         )
 
     def undo_failed(self, failed: Journal, journal: Journal, on_event: EventHandler, is_stopping: Stopping) -> Outcome:
-        """Roll back a failed run as its options say."""
+        """Roll back a failed run if its options request it."""
         return self.undo(failed, deploy.rollback_options(failed), journal, None, None, on_event, is_stopping)
 
     def end(self, undone: Journal, provenance: Provenance) -> Outcome:

@@ -15,7 +15,7 @@ from netkit.project.reading import OnlyReading
 
 
 def reader_of(devices: Connections) -> Callable[[str], Reader]:
-    """Return a function that opens devices read-only."""
+    """A function that opens devices read-only."""
     return lambda name: OnlyReading(devices.connect(name))
 
 
@@ -32,7 +32,7 @@ class OnlyRails:
         self.open, self.close, self._driver = driver.open, driver.close, driver
 
     def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
-        """Return the state of the rails; empty for a switch."""
+        """The state of the rails; empty for a switch."""
         return self._driver.rail_states(far) if isinstance(self._driver, RailReader) else ()
 
 

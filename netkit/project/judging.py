@@ -39,7 +39,7 @@ class Silencing:
     """The names of all checks."""
 
     def applied(
-        self, scene: CheckContext, found: Judgement, layers: Layers
+        self, context: CheckContext, found: Judgement, layers: Layers
     ) -> tuple[Judgement, tuple[SilenceState, ...]]:
         """Silence a judgement, and return the state of each silence."""
         if not self.silences:
@@ -47,7 +47,7 @@ class Silencing:
         now_s = time.time()
         active = (one for one in self.silences if one.id not in self.healed)
         marked = silenced(found, active, now_s, layers)
-        is_whole = set(scene.devices) == set(scene.fabric.names) and self.checks <= layers.keys()
+        is_whole = set(context.devices) == set(context.fabric.names) and self.checks <= layers.keys()
         return marked, states(self.silences, marked, now_s, self.healed, is_whole=is_whole)
 
 
@@ -63,7 +63,7 @@ def silencing(project: Project, earlier: Past, checks: Iterable[str]) -> Silenci
 
 
 def known_of(project: Project) -> Known:
-    """Return what can be silenced: the checks and devices of a fabric."""
+    """What can be silenced: the checks and devices of a fabric."""
     return Known(frozenset(project.checks()), project.fabric.names)
 
 
@@ -93,32 +93,32 @@ def check(
     checking = Checking.of(project, limit=limit, window_s=window_s, snapshot=snapshot, is_light=is_light, source=source)
     with past(Storing.of(store, since), project) as earlier:
         silences = silencing(project, earlier, known)
-        scene = checking.context(checks, earlier, results)
-        judged = judged_of(scene, checks, silenced=silences)
-        earlier.save(scene, judged, project.intent, extent=extent_of(scene, judged, has_all_checks=not names))
+        context = checking.context(checks, earlier, results)
+        judged = judged_of(context, checks, silenced=silences)
+        earlier.save(context, judged, project.intent, extent=extent_of(context, judged, has_all_checks=not names))
     return judged
 
 
 def judged_of(
-    scene: CheckContext, checks: Sequence[Check], limit: CheckDeadline | None = None, silenced: Silencing = NOTHING
+    context: CheckContext, checks: Sequence[Check], limit: CheckDeadline | None = None, silenced: Silencing = NOTHING
 ) -> Judged:
     """Run checks, apply the silences, and set the exit code."""
     limit = limit or CheckDeadline()
     with redirect_stdout(sys.stderr):  # keep the output of users' checks out of the result
         try:
-            found = judge(scene, checks, limit)
+            found = judge(context, checks, limit)
         except KeyboardInterrupt:
             if limit.running:
                 sys.stderr.write(f"interrupted in {limit.running}\n")
             raise
     layers = {check.name: check.layer for check in checks}
-    found, entries = silenced.applied(scene, found, layers)
-    window_s = max((seen.window_s for seen in scene.devices.values()), default=0.0)
+    found, entries = silenced.applied(context, found, layers)
+    window_s = max((seen.window_s for seen in context.devices.values()), default=0.0)
     judged = Judged(
-        scene.fabric.name,
-        len(scene.devices),
+        context.fabric.name,
+        len(context.devices),
         window_s,
-        scene.snapshot.taken_s,
+        context.snapshot.taken_s,
         found,
         layers,
         silences=entries,
@@ -133,7 +133,7 @@ def exit_code(found: Judgement) -> int:
 
 
 def stored_faults(name: str, subject: str, source: Source, store: str) -> list[Values]:
-    """Return the findings of the last stored run, each as its own acknowledgement."""
+    """The findings of the last stored run, each as its own acknowledgement."""
     remedy = "store a run with netkit check --store, or set the worst accepted verdict with --verdict warn or fail"
     from netkit.store.store import open_store  # noqa: PLC0415 (it loads the database library)
 

@@ -43,7 +43,7 @@ def await_birth(lab: LabFolder) -> None:
         if not lab.is_alive or time.monotonic() > deadline:
             reason = lab.last_words() or "it left no message"
             raise LabError(
-                Problem(f"the lab did not start: {reason}", "netkit lab logs shows more, netkit lab down clears up")
+                Problem(f"the lab did not start: {reason}", "netkit lab logs shows details, netkit lab down cleans up")
             )
         time.sleep(POLL_S / 4)
 
@@ -83,7 +83,7 @@ def shortfalls(lab: LabFolder, on_step: OnStep, deadline_s: float) -> tuple[str,
             step = progress["step"]
             on_step(step)
         time.sleep(POLL_S)
-    raise LabError(Problem("the lab was not up within the time for the proof", "allow more with --prove-within"))
+    raise LabError(Problem("the lab was not up within --prove-within", "allow more with --prove-within"))
 
 
 def clear_up(labs: Iterable[LabFolder]) -> None:
@@ -115,7 +115,7 @@ def ended_by_signals(lab: LabFolder) -> Iterator[None]:
 
 
 def boot_files(project: Project, configs: Path | None) -> Mapping[str, Mapping[str, str]]:
-    """Return the files to boot with: rendered now, or from a folder that was rendered before."""
+    """The files to boot with: rendered now, or from a folder that was rendered before."""
     if configs is None:
         devices: tuple[Switch | Host, ...] = (*project.fabric.switches, *project.fabric.hosts)
         made = render(project.fabric, devices, Engine(project.template_folders))
@@ -131,7 +131,7 @@ def boot_files(project: Project, configs: Path | None) -> Mapping[str, Mapping[s
 
 
 def of_device(project: Project, name: str) -> IntentPath:
-    """Return the path of the entry that decides most about a device: its override, unit, or tier."""
+    """The path of the entry that decides most about a device: its override, unit, or tier."""
     if name in project.intent.overrides:
         return ("overrides", name)
     device = project.fabric.device(name)

@@ -41,18 +41,18 @@ class Notifying:
         secrets = SecretStore(access.load(folder).secrets)
         return cls(settings, source, senders(settings, source, secrets), project.feedback)
 
-    def decider(self, scene: CheckContext, judged: Judged, extent: Extent) -> Decide:
-        """Return the function that decides, when a run is stored, which notifications to queue."""
-        peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
+    def decider(self, context: CheckContext, judged: Judged, extent: Extent) -> Decide:
+        """The function that decides, when a run is stored, which notifications to queue."""
+        peers = {(near.device, near.port): far.device for near, far in context.far_ends.items()}
 
         def address(news: News) -> tuple[QueuedNotification, ...]:
             return tuple(notifications(news, self.settings.receivers, self.source))
 
         def decided(memory: Memory, states: States, ends: Sequence[SilenceEnd]) -> NotifyDecision:
             silenced = silenced_states(judged.judgement, states)
-            whole = without_half_seen(states, judged.judgement, scene.devices, peers)
+            whole = without_half_seen(states, judged.judgement, context.devices, peers)
             limits = self.settings.flapping.limits
-            found = (*judged.troubles, *missed_groups(judged.judgement.unreached))
+            found = (*judged.causes, *missed_groups(judged.judgement.unreached))
             now = NotifyRound(self.source, judged.taken_s, found, extent, limits, _marks(judged.judgement), ends)
             return decide(memory, {**whole, **silenced}, now, address)
 
@@ -72,6 +72,6 @@ class Notifying:
 
 
 def _marks(judgement: Judgement) -> Mapping[Key, str]:
-    """Map what is silenced to who silenced it, why and until when."""
+    """Silenced place → author, reason and end."""
     found = {key_of(one): silence_text(one.silenced) for one in judgement.silenced if one.silenced is not None}
     return {**found, **{reached_key(name): silence_text(mark) for name, mark in judgement.excused}}

@@ -119,7 +119,7 @@ def joined(fabric: Fabric, devices: Sequence[Device], parts: Sequence[Snapshot])
 def looked_at(
     fabric: Fabric, device: Device, *, is_light: bool = True, source: str = NATIVE, has_probes: bool = True
 ) -> Target:
-    """Return a device with the commands to run on it."""
+    """A device with the commands to run on it."""
     whole = subject(fabric, device)
     wanted = whole if has_probes else replace(whole, probes=())
     return target(device.platform, wanted, source=source, is_light=is_light)

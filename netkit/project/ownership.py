@@ -52,7 +52,7 @@ def owned(project: Project, rule: PathRuleIntent) -> OwnershipEdit:
 
 
 def rules_of(project: Project, plan: Plan) -> tuple[PathRuleIntent, ...]:
-    """Return the entries of `leave` for all that a plan lists as unexplained."""
+    """The entries of `leave` for all that a plan lists as unexplained."""
     devices: dict[str, list[str]] = {}
     for device in plan.unexplained:
         for path in device.unexplained:
@@ -61,7 +61,7 @@ def rules_of(project: Project, plan: Plan) -> tuple[PathRuleIntent, ...]:
 
 
 def _expression(project: Project, names: list[str]) -> str:
-    """Return the shortest expression for some devices: nothing for all, a role, a platform, or their names."""
+    """The shortest expression for some devices: nothing for all, a role, a platform, or their names."""
     found = project.devices()
     for key in ("role", "platform"):
         values = dict.fromkeys(getattr(device, key, "host") for device in found)
@@ -76,7 +76,7 @@ def _is_netkits(project: Project, rule: PathRuleIntent) -> bool:
     """Whether netkit owns a path without `own` on some of these devices: those of other platforms do not have it."""
     path = tuple(rule.path.split(SEPARATOR))
     platforms = {getattr(device, "platform", HOSTS) for device in select(project.fabric, rule.devices)}
-    return any(MODELS[platform].ownership.standing(path) == 0 for platform in platforms)
+    return any(MODELS[platform].ownership.precedence(path) == 0 for platform in platforms)
 
 
 def _edited(
@@ -117,7 +117,7 @@ def _check(
     found = {name: _listed(after, file, name) for name in (LEAVE, OWN)}
     if found != wanted or _others(before, file) != _others(after, file):
         raise UsageError(
-            Problem("cannot be edited without a change of what else is in it", "edit it by hand", file=str(file))
+            Problem("cannot be edited without changing other parts of it", "edit it by hand", file=str(file))
         )
     rules = {name: tuple(listed) for name, listed in found.items()}
     design.build(project.intent.model_copy(update=rules), project.catalog)

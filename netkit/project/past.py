@@ -84,25 +84,25 @@ def _span_s(span: str, keep: str) -> float:
 
 
 def place_of(store: str) -> str:
-    """Return the store to use: the option, then the environment; empty if neither names one."""
+    """The store to use: the option, then the environment; empty if neither names one."""
     chosen = os.environ.get(VARIABLE, "")
     return store if store not in {"", USUAL} else chosen or (usual_file() if store else "")
 
 
 def usual_file() -> str:
-    """Return the default store."""
+    """The default store."""
     return str(state_folder() / "store.db")
 
 
 def source_of(project: Project) -> Source:
-    """Return the owner of the runs: the fabric, at a site of a fleet if it is there, or a lab of it."""
+    """The owner of the runs: the fabric, at a site of a fleet if it is there, or a lab of it."""
     return Source(project.fabric.name, project.lab, project.site)
 
 
-def extent_of(scene: CheckContext, judged: Judged, *, has_all_checks: bool) -> Extent:
-    """Return the devices and checks that exist; states of anything else are dropped."""
+def extent_of(context: CheckContext, judged: Judged, *, has_all_checks: bool) -> Extent:
+    """The devices and checks that exist; states of anything else are dropped."""
     checks = frozenset(map(short, judged.layers)) if has_all_checks else None
-    return Extent(frozenset(map(short, scene.fabric.names)), checks)
+    return Extent(frozenset(map(short, context.fabric.names)), checks)
 
 
 class Past:
@@ -117,18 +117,18 @@ class Past:
         del devices
         return wanted_s
 
-    def scene(self, scene: CheckContext) -> CheckContext:
-        return scene
+    def with_history(self, context: CheckContext) -> CheckContext:
+        return context
 
     def save(
         self,
-        scene: CheckContext,
+        context: CheckContext,
         judged: Judged,
         intent: Intent,
         decide: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
-        del scene, judged, intent, decide, extent
+        del context, judged, intent, decide, extent
         return SavedRun()
 
     def open_now(self) -> OpenNow:
@@ -155,31 +155,31 @@ class StoredPast(Past):
             self.counted_s = store.counted_s(self._source)
 
     def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
-        """Return how long to watch counters: 0 if an earlier run has those of each device."""
+        """How long to watch counters: 0 if an earlier run has those of each device."""
         missing = [device.name for device in devices if device.name not in self._earlier]
         if self._storing.has_since and missing and wanted_s:
             what = f"no earlier run has counters of {counted(len(missing), 'device')}"
             self._feedback.note(f"{what}: they are judged over {wanted_s:g} s")
         return wanted_s if missing else 0.0
 
-    def scene(self, scene: CheckContext) -> CheckContext:
+    def with_history(self, context: CheckContext) -> CheckContext:
         """Add the history, and with --since compute counters since the last run."""
-        history = StoredHistory(lambda *about: self._store.readings(self._source, *about), scene.snapshot)
-        return replace(scene, snapshot=since(scene.snapshot, self._earlier), history=history)
+        history = StoredHistory(lambda *about: self._store.readings(self._source, *about), context.snapshot)
+        return replace(context, snapshot=since(context.snapshot, self._earlier), history=history)
 
     def save(
         self,
-        scene: CheckContext,
+        context: CheckContext,
         judged: Judged,
         intent: Intent,
         decide: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
         """Save a run and its notifications, and return what changed since the run before."""
-        run = run_of(self._source, scene, judged.judgement, judged.layers, digest(intent), judged.exit_code)
+        run = run_of(self._source, context, judged.judgement, judged.layers, digest(intent), judged.exit_code)
         # A snapshot may hold devices that were not judged: their state does not change.
-        devices = {name: seen.observation for name, seen in scene.devices.items()}
-        snapshot = replace(scene.snapshot, devices=devices)
+        devices = {name: seen.observation for name, seen in context.devices.items()}
+        snapshot = replace(context.snapshot, devices=devices)
         saved = self._store.save(
             run,
             judged.judgement,
@@ -195,11 +195,11 @@ class StoredPast(Past):
         return saved
 
     def open_now(self) -> OpenNow:
-        """Return the causes that are open after the saved runs."""
+        """The causes that are open after the saved runs."""
         return self._store.open_now(self._source)
 
     def healed(self, silences: Iterable[Silence]) -> frozenset[str]:
-        """Return the acknowledgements whose finding has passed since they were made."""
+        """The acknowledgements whose finding has passed since they were made."""
         return healed(self._store.silences(self._source), silences)
 
     def deliver(self, notifying: "Notifying") -> None:

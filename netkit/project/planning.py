@@ -43,7 +43,7 @@ class Planned:
 
 
 def taking_over(planned: Planned, options: "Options") -> Planned:
-    """Return a plan that removes what is unexplained, if the options allow it; a plan that does stays one."""
+    """A plan that removes what is unexplained, if the options allow it; a plan that does stays one."""
     if not options.is_taking_over:
         return planned
     return replace(planned, plan=replace(planned.plan, is_taking_over=True))
@@ -59,12 +59,14 @@ def strays(project: Project, plan: Plan) -> Iterator[Problem]:
             if all(name in known and rule.path in known[name] for name in names):
                 where = "any device" if rule.devices is None else listed(sorted(names))
                 what = f"{rule.path} matches nothing on {where}"
-                problem = Problem(what, "check its spelling: netkit backup shows what runs", (key, index))
+                problem = Problem(
+                    what, "check its spelling: netkit backup shows the running configuration", (key, index)
+                )
                 yield project.loaded.places.locate(replace(problem, severity="warning"))
 
 
 def cache_folder() -> Path:
-    """Return the folder of files that can be deleted at any time."""
+    """The folder of files that can be deleted at any time."""
     home = os.environ.get("XDG_CACHE_HOME")
     return Path(home, "netkit") if home else Path.home() / ".cache" / "netkit"
 
@@ -184,7 +186,7 @@ def _made(
 
 
 def _parsed(device: Device | None, running: Running | Unreachable) -> Running | Unreachable:
-    """Return the configuration of a device, or Unreachable if it cannot be parsed."""
+    """The configuration of a device, or Unreachable if it cannot be parsed."""
     if isinstance(running, Unreachable):
         return running
     model = MODELS[device.platform if device is not None else HOSTS]
@@ -234,7 +236,7 @@ def _text(file: Path) -> str:
 
 
 MOST_COMMITS = 20
-"""So many commits of a fabric are rendered at most."""
+"""The most commits of a fabric that are rendered."""
 
 
 def explained(project: Project, plan: Plan) -> Plan:

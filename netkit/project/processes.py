@@ -35,7 +35,7 @@ class _Here:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """How many cores this process may use."""
     return 1 if _Here.is_part else len(os.sched_getaffinity(0))
 
 
@@ -165,7 +165,7 @@ class _Sending(Feedback):
 
 
 def _content(message: _Message) -> Any:
-    """Return the result of a part, or raise its error."""
+    """The result of a part, or raise its error."""
     if message.kind == "refusal":
         refusal, problems = message.content
         raise refusal(problems)
@@ -177,7 +177,7 @@ def _content(message: _Message) -> Any:
 def _serve(
     work: Work[Any], parts: Iterable[tuple[int, Names]], feedback: _Sending, inherited: Iterable[Connection]
 ) -> None:
-    """Run in a process of its own."""
+    """Run in a separate process."""
     _Here.is_part = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     for receiver in inherited:  # left open, they would keep a process blocked after the parent has died

@@ -36,7 +36,7 @@ class Feedback:
     """Receives progress and notes; subclass it to show them."""
 
     def progress(self, title: str, total: int) -> AbstractContextManager[Count]:
-        """Return a context; the function it yields is called once for each item done, from any thread."""
+        """A context; the function it yields is called once for each item done, from any thread."""
         del title, total
         return nullcontext(lambda: None)
 
@@ -99,18 +99,18 @@ class Project:
         return self.loaded.intent
 
     def notes(self, *severities: str) -> Sequence[Problem]:
-        """Return what the design notes about the intent, located in its files: `note`, `warning`, or all."""
+        """What the design notes about the intent, located in its files: `note`, `warning`, or all."""
         wanted = [one for one in self.fabric.notes if not severities or one.severity in severities]
         return [self.loaded.places.locate(one) for one in wanted]
 
     # Methods import what they need when they are called: the code for devices and checks is slow to import.
 
     def devices(self, limit: str = "") -> Sequence[Device]:
-        """Return the switches and hosts that an expression selects: `leaf-u01-*`, `role=spine`, `unit=2,!gpu01`."""
+        """The switches and hosts that an expression selects: `leaf-u01-*`, `role=spine`, `unit=2,!gpu01`."""
         return select(self.fabric, limit)
 
     def render(self, limit: str = "") -> Mapping[str, Files]:
-        """Return the files of each device, by name: file name → text. Secrets stay references."""
+        """The files of each device, by name: file name → text. Secrets stay references."""
         from netkit.project.rendering import intended
 
         return intended(self, self.devices(limit))
@@ -181,7 +181,7 @@ class Project:
         return deploying.take_back(run, options, limit, on_event, should_stop)
 
     def history(self) -> "Sequence[RunSummary]":
-        """Return the runs on these devices, newest first."""
+        """The runs on these devices, newest first."""
         from netkit.deploy import history
         from netkit.project.runs import runs_folder
 
@@ -196,7 +196,7 @@ class Project:
         return observing.snapshot(self, limit, window_s=window_s, is_light=is_light, source=source)
 
     def checks(self) -> "Checks":
-        """Return all checks by name: the user's own, and those that come with netkit."""
+        """All checks by name: the user's own, and those that come with netkit."""
         from netkit.judge import catalog
 
         return catalog.load(beside(self.loaded.folder, CHECKS))
@@ -235,7 +235,7 @@ class Project:
         )
 
     def connect(self, device: str) -> "Driver":
-        """Return the NAPALM driver of a device, not opened yet: `with project.connect("leaf-u01-r0") as leaf:`."""
+        """The NAPALM driver of a device, not opened yet: `with project.connect("leaf-u01-r0") as leaf:`."""
         from netkit.project.connections import Connections
 
         return Connections.of(self).connect(device)
@@ -278,7 +278,7 @@ def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def beside(folder: Path, name: str, workplace: Path | None = None) -> tuple[Path, ...]:
-    """Return the user's folders of a name: in the fabric's folder, beside `inventory/`, and in the current folder."""
+    """The user's folders of a name: in the fabric's folder, beside `inventory/`, and in the current folder."""
     here = folder.resolve()
     places = (
         here / name,

@@ -60,7 +60,7 @@ def _check(files: Mapping[str, str], branch: str, message: str) -> None:
     if not BRANCH.fullmatch(branch):
         problems.append(Problem(f"{branch!r} is not a name of a branch", "use lower-case letters, digits and hyphens"))
     if not message.strip():
-        problems.append(Problem("the message is empty", "say what changes, and why"))
+        problems.append(Problem("the message is empty", "describe the change and its reason"))
     if not files:
         problems.append(Problem("no file is changed", f"give {FABRIC_FILE}, or tables beside it"))
     for name, text in files.items():

@@ -73,23 +73,23 @@ def unseen(_total: int, _is_stopping: Callable[[], bool]) -> Iterator[EventHandl
     yield ignore_event
 
 
-def prove(base: Project, project: Project, shift: IntentDiff, wish: Wish, display: Display = unseen) -> Proof:
+def prove(base: Project, project: Project, diff: IntentDiff, wish: Wish, display: Display = unseen) -> Proof:
     """Try a change in the lab; return the result, or why it could not be tried, with an exit code."""
-    if shift.is_nothing:
+    if diff.is_nothing:
         return Proof()
     began_s = time.monotonic()
     try:
         # New devices of one role change alike, as do those of a group.
-        roles = dict.fromkeys(device.role for device in shift.added)
-        added = [[device.name for device in shift.added if device.role == role] for role in roles]
-        part = choose(project.fabric, [*shift.plan.groups, *added], wish.most_devices)
-        found = ProofRun(base, project, part, shift.plan, began_s + wish.within_s, display).run()
+        roles = dict.fromkeys(device.role for device in diff.added)
+        added = [[device.name for device in diff.added if device.role == role] for role in roles]
+        part = choose(project.fabric, [*diff.plan.groups, *added], wish.most_devices)
+        found = ProofRun(base, project, part, diff.plan, began_s + wish.within_s, display).run()
     except NetkitError as error:
         return Proof(failures=tuple(map(str, error.problems)), exit_code=error.exit_code)
     except OSError as error:
         return Proof(failures=(f"this machine could not run the proof: {error}",), exit_code=NetkitError.exit_code)
     code = proofs.FAILED if found.failures else 0
-    whole = proofs.booted(part, project.fabric, shift)
+    whole = proofs.booted(part, project.fabric, diff)
     return replace(found, booted=whole, exit_code=code, took_s=round(time.monotonic() - began_s, 1))
 
 
@@ -143,7 +143,7 @@ class ProofRun:
                 self.failures += lacks
             elif lacks:
                 more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""
-                self._notes.append(f"missing before the change already: {lacks[0]}{more}")
+                self._notes.append(f"already missing before the change: {lacks[0]}{more}")
             devices = replace(Connections.of(replace(self._project, lab=lab.name)), secrets=_RandomSecrets())
             rolled = Proof() if self._obstacle else self._rolled(lab, devices)
             examined = self._end(lab, devices)
@@ -163,7 +163,7 @@ class ProofRun:
         return replace(examined, unsettled=len(unsettled))
 
     def _files(self) -> Mapping[str, Files]:
-        """Return what each device boots with: its files before the change, or for a new device its intended ones."""
+        """What each device boots with: its files before the change, or for a new device its intended ones."""
         after = _rendered(self._project, self._project.fabric)
         return after if self._obstacle else {**after, **_rendered(self._base, self._base.fabric)}
 
@@ -232,7 +232,7 @@ class ProofRun:
     def _examined(self, lab: LabFolder) -> Examined | None:
         """Wait until the fabric has converged, and test it in the lab."""
         if self._left_s() <= 0:
-            self.failures.append("the time for the proof is over; allow more with --prove-within")
+            self.failures.append("the proof exceeded its time; allow more with --prove-within")
             return None
         self._project.feedback.note("examining sessions, next hops and reachability")
         found = ask_keeper(lab, "examine", most=MOST_TRIPS, patience_s=min(SETTLE_S, self._left_s()))
@@ -245,7 +245,7 @@ class ProofRun:
         return measured(found, sessions, widest)
 
     def _unsettled(self, devices: Connections) -> list[str]:
-        """Return the devices that would change again."""
+        """The devices that would change again."""
         plan = from_devices(self._project, "", devices).plan
         unreachable = [f"{one.name} cannot be read after the deploy: {one.reason}" for one in plan.unreachable]
         changed = [f"{one.name} would change again: its second plan is not empty" for one in plan.changed]

@@ -136,7 +136,7 @@ class CheckFile(pytest.File):
                 yield CheckItem.from_parent(self, name=f"{short}[{device}]", check=check, device=device)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        """Return the problems of the file as lines."""
+        """The problems of the file as lines."""
         del style
         if isinstance(excinfo.value, NetkitError):
             return "\n".join(map(str, excinfo.value.problems))
@@ -171,7 +171,7 @@ class CheckItem(pytest.Item):
             pytest.skip(texts or "nothing was judged")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        """Return the findings, then what they mean."""
+        """The findings, then what they mean."""
         if isinstance(excinfo.value, FailedCheck | BrokenCheckError | NetkitError):
             return f"{excinfo.value}\n\n{self.check.text}"
         return str(super().repr_failure(excinfo, style))

@@ -47,7 +47,7 @@ class CheckSession:
         self._checks: Sequence[Check] = ()
         self._past = Past()
         self._open = ExitStack()
-        self._scene: CheckContext | None = None
+        self._context: CheckContext | None = None
         self._judged: Judged | None = None
         self._failure: NetkitError | None = None
         self._found: Mapping[tuple[str, str], CheckResult] = {}
@@ -56,7 +56,7 @@ class CheckSession:
         return catalog.of_file(file)
 
     def devices_of(self, check: Check) -> Iterable[str]:
-        """Return the devices a check applies to, or `fabric`."""
+        """The devices a check applies to, or `fabric`."""
         return subjects(check, self._checking.devices)
 
     def choose(self, checks: Iterable[Check]) -> None:
@@ -78,13 +78,13 @@ class CheckSession:
         known = {*self._checking.project.checks(), *(check.name for check in self._checks)}
         self._past = self._open.enter_context(past(self._storing, self._checking.project))
         silenced = silencing(self._checking.project, self._past, known)
-        scene = self._checking.context(self._checks, self._past, self._results)
-        judged = judged_of(scene, self._checks, silenced=silenced)
+        context = self._checking.context(self._checks, self._past, self._results)
+        judged = judged_of(context, self._checks, silenced=silenced)
         self._found = {(one.check, one.device): one for one in judged.judgement.results}
-        self._scene, self._judged = scene, judged
+        self._context, self._judged = context, judged
 
     def end(self) -> None:
         """Save the run if there is a store."""
         with self._open:
-            if self._scene is not None and self._judged is not None:
-                self._past.save(self._scene, self._judged, self._checking.project.intent)
+            if self._context is not None and self._judged is not None:
+                self._past.save(self._context, self._judged, self._checking.project.intent)

@@ -118,4 +118,4 @@ def _limit_memory(soft: int, hard: int) -> None:
 
 
 def _too_long(_signal: int, _frame: FrameType | None) -> None:
-    raise RenderError(Problem(f"takes longer than {LONGEST_S:g} s", "look for loops within loops"))
+    raise RenderError(Problem(f"takes longer than {LONGEST_S:g} s", "check for nested loops"))

@@ -1,4 +1,4 @@
-"""Reports on a fabric as it is now, or on a stored run, with trends."""
+"""Reports on the current state of a fabric, or on a stored run, with trends."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from netkit.store.store import Store
 
 
-CHANGED = "The intent has changed since this run: the drawing shows the fabric as it is intended now."
+CHANGED = "The intent has changed since this run: the drawing shows the current intent."
 MOST_RUNS = 200
 FILES: Mapping[str, Callable[[Reported], str]] = {".html": page, ".json": page_json}
 
@@ -36,14 +36,14 @@ def report_now(
     checks = catalog.select(known, names)
     past = NO_PAST if store is None else StoredPast(store, project, Storing(has_since=has_since))
     silenced = silencing(project, past, known)
-    scene = checking.context(checks, past, results)
-    judged = judged_of(scene, checks, silenced=silenced)
+    context = checking.context(checks, past, results)
+    judged = judged_of(context, checks, silenced=silenced)
     trends = NO_TRENDS
     if store is not None:
-        readings = view.UpToNow(scene.history, scene.snapshot)
+        readings = view.UpToNow(context.history, context.snapshot)
         runs = store.runs(source_of(project), MOST_RUNS)
         trends = Trends(tallies(runs), view.series(judged.judgement, readings))
-    return Reported(judged, scene.fabric, scene, trends=trends)
+    return Reported(judged, context.fabric, context, trends=trends)
 
 
 def report_of_run(project: Project, name: str, store: "Store") -> Reported:
@@ -63,7 +63,7 @@ def _refuse_large(devices: int, remedy: str) -> None:
 
 
 def trends_of(store: "Store", run: CheckRun, judgement: Judgement) -> Trends:
-    """Return the runs up to a stored one, and the measurements of it and the earlier ones."""
+    """The runs up to a stored one, and the measurements of it and the earlier ones."""
     source = run.source
     known = [one for one in store.runs(source) if one.taken_s <= run.taken_s]
     just_after = Snapshot(source.fabric, run.taken_s + 1, {})
@@ -88,10 +88,10 @@ def tallies(runs: Sequence[CheckRun]) -> tuple[Tally, ...]:
     )
 
 
-def judged_report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> str:
-    """Return the report in the format of the file's suffix, with trends if the run is saved in a store."""
+def judged_report(file: Path, context: CheckContext, judged: Judged, earlier: Past) -> str:
+    """The report in the format of the file's suffix, with trends if the run is saved in a store."""
     if earlier.kept is None:
-        return FILES[file.suffix](Reported(judged, scene.fabric, scene))
+        return FILES[file.suffix](Reported(judged, context.fabric, context))
     store, run = earlier.kept
     trends = trends_of(store, run, judged.judgement)
-    return FILES[file.suffix](Reported(judged, scene.fabric, scene, run=run.name, trends=trends))
+    return FILES[file.suffix](Reported(judged, context.fabric, context, run=run.name, trends=trends))

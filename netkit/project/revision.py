@@ -63,7 +63,7 @@ def revision(folder: Path, name: str) -> Iterator[Revision]:
 
 
 def checked_out(folder: Path, beside: Sequence[Path]) -> tuple[str, bool]:
-    """Return the commit of a fabric's folder, and whether files in it or beside it are modified; empty without git."""
+    """The commit of a fabric's folder, and whether files in it or beside it are modified; empty without git."""
     try:
         repository = Repository.around(folder)
         commit = repository.commit("HEAD")
@@ -75,7 +75,7 @@ def checked_out(folder: Path, beside: Sequence[Path]) -> tuple[str, bool]:
 
 
 def commits_of(folder: Path, most: int) -> tuple[str, ...]:
-    """Return the newest commits that changed a fabric's folder, newest first; none without git."""
+    """The newest commits that changed a fabric's folder, newest first; none without git."""
     try:
         repository = Repository.around(folder)
         repository.commit("HEAD")
@@ -86,7 +86,7 @@ def commits_of(folder: Path, most: int) -> tuple[str, ...]:
 
 
 def committed(folder: Path, beside: Sequence[Path]) -> tuple[str, str]:
-    """Return the commit of a fabric's folder, and its path in the repository; UsageError if files are modified."""
+    """The commit of a fabric's folder, and its path in the repository; UsageError if files are modified."""
     repository = Repository.around(folder)
     commit, is_modified = checked_out(folder, beside)
     if is_modified:
@@ -96,7 +96,7 @@ def committed(folder: Path, beside: Sequence[Path]) -> tuple[str, str]:
 
 
 def path_in_repository(folder: Path) -> str:
-    """Return the path of a folder in its git repository."""
+    """The path of a folder in its git repository."""
     return Repository.around(folder).inside(folder)
 
 
@@ -148,12 +148,12 @@ class Repository:
     def _merge_base(self, name: str) -> str:
         done = git(self.root, "merge-base", self.commit(name), "HEAD")
         if done.returncode:
-            remedy = self._fetch_hint() or "name a revision that the current branch comes from"
+            remedy = self._fetch_hint() or "name an ancestor of the current branch"
             raise UsageError(Problem(f"{name} and HEAD have no commit in common in {self.root}", remedy))
         return done.stdout.decode().strip()
 
     def _fetch_hint(self) -> str:
-        """Return the remedy for a shallow clone; empty if the history is complete."""
+        """The remedy for a shallow clone; empty if the history is complete."""
         is_shallow = git(self.root, "rev-parse", "--is-shallow-repository").stdout.decode().strip() == "true"
         remedy = "this clone is shallow: git fetch --unshallow, or in CI a checkout of the whole history"
         return remedy if is_shallow else ""
@@ -163,7 +163,7 @@ class Repository:
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else ""
 
     def folder_of(self, commit: str, inside: str) -> str:
-        """Return the path of the fabric's folder at a commit, following renames; empty if it did not exist."""
+        """The path of the fabric's folder at a commit, following renames; empty if it did not exist."""
         file = str(PurePosixPath(inside, FABRIC_FILE))
         if self._entries(commit, file):
             return inside
@@ -173,7 +173,7 @@ class Repository:
         return str(PurePosixPath(renamed[file]).parent) if file in renamed else ""
 
     def beside(self, inside: str) -> list[str]:
-        """Return where a fabric may have templates, models and the like beside its own folder."""
+        """Where a fabric may have templates, models and the like beside its own folder."""
         home, here = PurePosixPath(inside), Path.cwd().resolve()
         places = [home.parent.parent] if home.parent.name == "inventory" else []
         if here.is_relative_to(self.root):
@@ -241,7 +241,7 @@ class Repository:
             with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
                 lay_out(archive, place)
         except OutsideError as error:
-            what = f"{error.name} at {commit[:SHORT]} leads out of the repository, so it is not written out"
+            what = f"{error.name} at {commit[:SHORT]} points outside the repository, so it is not written"
             raise UsageError(Problem(what, "replace the link by its target, or name a later revision")) from None
         except tarfile.TarError as error:
             what = f"git archive of {commit[:SHORT]} is not a valid archive: {error}"

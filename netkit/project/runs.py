@@ -13,7 +13,7 @@ UNSAFE = re.compile(r"[^\w.-]")
 
 
 def state_folder() -> Path:
-    """Return the folder for state that outlives a command."""
+    """The folder for state that outlives a command."""
     if chosen := os.environ.get("NETKIT_STATE_DIR"):
         return Path(chosen).absolute()
     home = os.environ.get("XDG_STATE_HOME")
@@ -21,7 +21,7 @@ def state_folder() -> Path:
 
 
 def runs_folder(fabric: str, lab: str) -> Path:
-    """Return the folder of the runs on a fabric, or on a lab of it: each rolls back only its own."""
+    """The folder of the runs on a fabric, or on a lab of it: each rolls back only its own."""
     place = state_folder() / UNSAFE.sub("_", fabric)
     keep_private(place)
     return place / "labs" / lab / "runs" if lab else place / "runs"
@@ -44,7 +44,7 @@ def found_run(folder: Path, name: str) -> Journal:
 
 
 def unfinished_run(folder: Path) -> Journal:
-    """Return the journal of the newest run that can be resumed, or that failed and is not rolled back yet."""
+    """The journal of the newest run that can be resumed, or that failed and is not rolled back yet."""
     left = [one for one in history(folder) if is_unfinished(folder, one)]
     if not left:
         raise UsageError(Problem("no run is left to resume", "netkit history lists the runs"))

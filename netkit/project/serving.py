@@ -37,7 +37,7 @@ OnOutput = Callable[[bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class PreparedFabric:
-    """A fabric that is to be served."""
+    """A fabric to serve."""
 
     request: ServeRequest
     records: Records
@@ -64,7 +64,7 @@ def prepared_fabric(request: ServeRequest, reader: StoreReader, site: str, *, ha
 
 
 def _folder(fabric: str, source: Source) -> Path:
-    """Return the server's private folder for state that a restart must keep."""
+    """The server's private folder for state that a restart must keep."""
     above = state_folder() / UNSAFE.sub("_", fabric)
     found = above / "labs" / UNSAFE.sub("_", source.lab) / "serve" if source.lab else above / "serve"
     try:

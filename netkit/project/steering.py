@@ -23,12 +23,12 @@ from netkit.project.project import Project
 from netkit.project.runs import UNSAFE, state_folder
 
 TAINT_MISSING = re.compile(r"error: taint \S+ not found")
-"""What kubectl says of a taint that somebody removed before."""
+"""kubectl's message about a taint that was removed before."""
 DEAD = frozenset({"DOWN", "FAIL", "FAILING"})
 
 
 def cluster_of(project: Project, kind: str) -> Cluster:
-    """Return the cluster of a kind; UsageError if the fabric has none."""
+    """The cluster of a kind; UsageError if the fabric has none."""
     known = {cluster.kind: cluster for cluster in project.fabric.clusters}
     if kind not in known:
         remedy = f"use {' or '.join(known)}" if known else "describe it under clusters in fabric.yaml"
@@ -42,7 +42,7 @@ def steered(project: Project, cluster: Cluster, found: Judgement) -> Steering:
 
 
 def state_file(project: Project, kind: str) -> Path:
-    """Return the file that keeps the state of a cluster between rounds; each lab has its own."""
+    """The file that keeps the state of a cluster between rounds; each lab has its own."""
     place = state_folder() / UNSAFE.sub("_", project.fabric.name)
     keep_private(place)
     return (place / "labs" / project.lab if project.lab else place) / f"steer-{kind}.json"
@@ -88,8 +88,8 @@ def _health(values: Mapping[str, Any]) -> NodeHealth:
 
 
 def _damaged(file: Path) -> OutputError:
-    remedy = "remove it; nodes that are out stay so until you let them back yourself"
-    return OutputError(Problem("is not what an earlier round wrote", remedy, file=str(file)))
+    remedy = "remove it; nodes that are out stay out until you bring them back"
+    return OutputError(Problem("was not written by netkit", remedy, file=str(file)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def applied(steering: Steering, label_prefix: str) -> Applied:
 
 
 def _slurm_state(node: str, *, is_out: bool) -> tuple[bool, str, str]:
-    """Return whether the command for a node is needed, why the node is left alone, and why its state is not known."""
+    """Whether the command for a node is needed, why the node is left alone, and why its state is not known."""
     printed, failure = run_program(("scontrol", "show", "node", node))
     if failure:
         return False, "", failure

@@ -23,7 +23,7 @@ PASSED = (0, 1, 4, 5)
 
 
 def folder_of(unit: Path) -> str:
-    """Return the fabric's folder in an installed unit; empty if the unit does not exist or is not netkit's."""
+    """The fabric's folder in an installed unit; empty if the unit does not exist or is not netkit's."""
     try:
         found = FOLDER.search(unit.read_text(encoding="utf-8", errors="replace"))
     except OSError:
@@ -52,7 +52,7 @@ def unit_files(
 
 
 def _service(about: str, words: tuple[str, ...], folder: Path, longest_s: int) -> str:
-    """Return a oneshot service: systemd starts it only after it has ended, so that runs never overlap."""
+    """A oneshot service: systemd starts it only after it has ended, so that runs never overlap."""
     beside = Path(sys.executable).with_name("netkit")
     program = (str(beside),) if os.access(beside, os.X_OK) else ("/usr/bin/env", "netkit")
     command = " ".join(map(_quoted, (*program, *words)))

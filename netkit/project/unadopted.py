@@ -46,7 +46,7 @@ class ListedDevice(BaseModel):
 
 
 class _HostViewer(OnlyViewing):
-    """A host whose network someone else configured: its files under all names, beside those of netkit."""
+    """A host that netkit did not configure: its files under all names, and those of netkit."""
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__(viewer)
@@ -88,7 +88,7 @@ class Unadopted:
     texts: Mapping[str, str]
     """Device → what it runs, as a backup has it."""
     cables: Sequence[Mapping[str, str]]
-    """What LLDP says, as rows of a list of cables."""
+    """LLDP neighbours as rows of a list of cables."""
     missed: Mapping[str, str]
     """Device → why it is not there."""
 
@@ -114,7 +114,7 @@ def read(reached: Connections, names: Sequence[str], feedback: Feedback) -> Unad
         else:
             if not texts[name]:
                 del texts[name]
-                missed[name] = found.snapshot.devices[name].failure or "it shows no configuration"
+                missed[name] = found.snapshot.devices[name].failure or "it returns no configuration"
     facts = {name: one.facts for name, one in found.snapshot.devices.items()}
     return Unadopted(texts, list(cables(facts)), missed)
 
@@ -125,7 +125,7 @@ def _target(name: str, platform: str) -> Target:
 
 
 def _text(platform: str, name: str, found: Collected) -> str:
-    """Return what a device runs, as a backup has it; empty if it could not be read."""
+    """What a device runs, as a backup has it; empty if it could not be read."""
     config = found.configs.get(name)
     if config is None:
         return ""

@@ -77,7 +77,7 @@ def _of_settings(folder: Path) -> Iterator[Problem]:
 
 
 def settings_schema(name: str) -> dict[str, object]:
-    """Return the JSON Schema of a file in a fabric's folder."""
+    """The JSON Schema of a file in a fabric's folder."""
     if name == "fabric":
         return json_schema()
     module, _, attribute = SCHEMAS[name].partition(":")

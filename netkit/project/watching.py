@@ -27,7 +27,7 @@ Listen = Callable[[ViewSubject, float, Callable[[Sample], None], threading.Event
 
 
 def outline_of(project: Project, devices: Sequence[Device], interval_s: float) -> Outline:
-    """Return the ports to watch."""
+    """The ports to watch."""
     fabric, limits = project.fabric, project.intent.thresholds
     return Outline(
         fabric.name,
@@ -43,7 +43,7 @@ def outline_of(project: Project, devices: Sequence[Device], interval_s: float) -
 
 
 def feeds_of(project: Project, devices: Sequence[Device], source: str, interval_s: float) -> Sequence[Feed]:
-    """Return the feeds of devices: a stream if their source has one, else polling."""
+    """The feeds of devices: a stream if their source has one, else polling."""
     reached = Connections.of(project, source=source)
     return [_feed(project.fabric, device, reached, interval_s) for device in devices]
 

@@ -29,7 +29,7 @@ class ProofFlow:
 
 
 def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOPE) -> tuple[ProofFlow, ...]:
-    """Return flows between NICs that keep their addresses, some of every scope."""
+    """Flows between NICs that keep their addresses, some of every scope."""
     nics = {(host.name, nic.interface): nic for host in running.hosts for nic in host.nics}
     known = ways(running)
     trips = list(every_trip(intended, is_across=False))
@@ -97,7 +97,7 @@ class ScopeSeen:
 
 
 def by_wave(waves: Sequence[WaveStart], heard: Iterable[PingResult]) -> tuple[WaveSeen, ...]:
-    """Return what each wave cost; a gap belongs to the wave in which it began."""
+    """What each wave cost; a gap belongs to the wave in which it began."""
     began = [WaveStart(BEFORE, (), 0.0), *sorted(waves, key=lambda wave: wave.began_s)]
     gaps: dict[int, list[Gap]] = {wave.number: [] for wave in began}
     for gap in (gap for one in heard for gap in one.gaps):
@@ -110,13 +110,13 @@ def by_wave(waves: Sequence[WaveStart], heard: Iterable[PingResult]) -> tuple[Wa
 
 
 def since_the_first(waves: Sequence[WaveStart], heard: Iterable[PingResult]) -> tuple[PingResult, ...]:
-    """Return what was received, without losses before the first wave."""
+    """What was received, without losses before the first wave."""
     first_s = min((wave.began_s for wave in waves), default=float("inf"))
     return tuple(replace(one, gaps=tuple(gap for gap in one.gaps if gap.began_s >= first_s)) for one in heard)
 
 
 def by_scope(flows: Sequence[ProofFlow], heard: Iterable[PingResult]) -> tuple[ScopeSeen, ...]:
-    """Return what each scope lost."""
+    """What each scope lost."""
     known = {one.name: one for one in heard}
     return tuple(
         _seen_scope(scope, found)
@@ -163,7 +163,7 @@ class LabPart:
 
 
 def choose(fabric: Fabric, groups: Iterable[Group], most: int = MOST_DEVICES) -> LabPart:
-    """Return a part of the fabric in which the change shows; devices of a group change alike.
+    """A part of the fabric in which the change shows; devices of a group change alike.
 
     Raise LabError if `most` devices are too few for any useful part.
     """
@@ -182,7 +182,7 @@ def choose(fabric: Fabric, groups: Iterable[Group], most: int = MOST_DEVICES) ->
 
 
 def cut(fabric: Fabric, kept: Iterable[str]) -> Fabric:
-    """Return a fabric with only some of its devices, and the cables between them."""
+    """A fabric with only some of its devices, and the cables between them."""
     names = frozenset(kept)
     return replace(
         fabric,
@@ -221,8 +221,8 @@ class _Slice:
         )
         if not self._add(first):
             smallest = len(self._wanted(first))
-            remedy = f"--prove-devices {smallest}, if this machine can carry them"
-            raise LabError(Problem(f"a leaf with all above it and its hosts is {smallest} devices", remedy))
+            remedy = f"--prove-devices {smallest}, if this machine has the resources"
+            raise LabError(Problem(f"a leaf with all switches above it and its hosts has {smallest} devices", remedy))
         leaves = self._fabric.tier("leaf")
         near = [leaf for leaf in leaves if _unit(leaf) == _unit(first) and leaf.name != first.name]
         self._add_one_of(sorted(near, key=lambda leaf: leaf.name not in self._changing))
@@ -346,13 +346,13 @@ class Proof:
         return max((one.longest_s for one in self.scopes), default=0.0)
 
 
-def booted(part: LabPart, fabric: Fabric, shift: IntentDiff) -> Booted:
+def booted(part: LabPart, fabric: Fabric, diff: IntentDiff) -> Booted:
     """Summarise the part of a fabric on which a change was tried."""
     roles = _roles(part.fabric)
     whole = _roles(fabric)
     left_out = {role: count - roles.get(role, 0) for role, count in whole.items() if count > roles.get(role, 0)}
-    added = tuple(one.name for one in shift.added if part.fabric.device(one.name) is not None)
-    return Booted(roles, left_out, part.unseen, part.witnesses, added, tuple(one.name for one in shift.removed))
+    added = tuple(one.name for one in diff.added if part.fabric.device(one.name) is not None)
+    return Booted(roles, left_out, part.unseen, part.witnesses, added, tuple(one.name for one in diff.removed))
 
 
 def of_outcome(outcome: Outcome) -> Iterator[str]:
@@ -394,9 +394,9 @@ Place = tuple[str, ...]
 
 
 def obstacle(running: Fabric, intended: Fabric) -> str:
-    """Return why a fabric cannot run on the devices and cables of another; empty if it can."""
+    """Why a fabric cannot run on the devices and cables of another; empty if it can."""
     if not any(intended.device(name) for name in running.names):
-        return "no device from before is left"
+        return "no device of the earlier fabric remains"
     return next(_replaced(running, intended), "") or _recabled(running, intended)
 
 
@@ -425,7 +425,7 @@ def _recabled(running: Fabric, intended: Fabric) -> str:
     if not lacking:
         return ""
     more = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-    return f"cables of before are not there any more: {lacking[0]}{more}"
+    return f"earlier cables no longer exist: {lacking[0]}{more}"
 
 
 def _cables(fabric: Fabric) -> Iterator[tuple[Place, str]]:
@@ -435,12 +435,12 @@ def _cables(fabric: Fabric) -> Iterator[tuple[Place, str]]:
 
 
 NUMBER = re.compile(r"\d+")
-NOWHERE = "not tried: the change is only on ports that lead to what is not booted"
+NOWHERE = "not tested: the change is only on ports to devices that are not booted"
 Kind = tuple[tuple[str, ...], bool, bool]
 
 
 def untried(wanted: Plan, tried: Plan, names: Collection[str]) -> tuple[str, ...]:
-    """Return the devices on which the fabric's plan has a kind of change that the lab's plan lacks."""
+    """The devices on which the fabric's plan has a kind of change that the lab's plan lacks."""
     in_lab = {device.name: _kinds(device) for device in tried.devices}
     return tuple(
         one.name for one in wanted.changed if one.name in names and _kinds(one) - in_lab.get(one.name, frozenset())
@@ -448,7 +448,7 @@ def untried(wanted: Plan, tried: Plan, names: Collection[str]) -> tuple[str, ...
 
 
 def _kinds(device: DevicePlan) -> frozenset[Kind]:
-    """Return the kinds of changes, regardless of port numbers and neighbor addresses."""
+    """The kinds of changes, regardless of port numbers and neighbor addresses."""
     return frozenset(
         (tuple(NUMBER.sub("#", part) for part in change.path), change.is_addition, change.is_removal)
         for change in device.changes

@@ -13,8 +13,8 @@ from netkit.report.plan_view import counted, listed, shown
 MOST_FAILURES = 10
 MOST_WAVES = 12
 LONGEST_FAILURE = 400
-NOT_SHOWN = "A lab forwards in the kernel: what a chip drops while its buffers are reconfigured is not seen here."
-NOTHING_TO_REACH = "there was nothing to reach: no two NICs that are to reach each other"
+NOT_SHOWN = "A lab forwards in the kernel: losses of a chip while its buffers are reconfigured do not occur here."
+NOTHING_TO_REACH = "no two NICs are designed to reach each other"
 
 
 def aside(proof: Proof) -> ProofNotes:
@@ -29,19 +29,19 @@ def aside(proof: Proof) -> ProofNotes:
 
 
 def doubt(proof: Proof) -> str:
-    """Return the doubt that an approver accepts; empty if the change is proven."""
+    """The doubt that an approver accepts; empty if the change is proven."""
     if proof.failures:
         return "the proof failed" if proof.exit_code == FAILED else "there is no proof of it"
-    return "only a part of it is proven" if _not_tried(proof) else ""
+    return "only part of it is proven" if _not_tried(proof) else ""
 
 
 def headline(proof: Proof) -> str:
-    """Return the verdict in one sentence."""
+    """The verdict in one sentence."""
     if proof.failures:
         more = len(proof.failures) - 1
         return f"not proven: {_short(proof.failures[0])}{f' (and {more} more)' if more else ''}"
     if proof.booted is None:
-        return "nothing to prove: no device would notice the change"
+        return "nothing to prove: the change does not affect any device"
     parts = (_rolled(proof), _whole(proof.examined), _not_tried(proof))
     return f"proven in {'part' if _not_tried(proof) else 'the lab'}: {'; '.join(part for part in parts if part)}"
 
@@ -63,7 +63,7 @@ def text(proof: Proof) -> str:
 
 
 def verdict(proof: Proof) -> str:
-    """Return the first line of a comment."""
+    """The first line of a comment."""
     sentence = plain(headline(proof))
     return f"{'⚠' if proof.failures or _not_tried(proof) else '✓'} **{sentence[0].upper()}{sentence[1:]}.**"
 
@@ -102,7 +102,7 @@ def _tables(proof: Proof) -> Iterator[str]:
 
 
 def _shown(waves: Sequence[WaveSeen]) -> Sequence[WaveSeen]:
-    """Return all waves if they are few, else those with losses."""
+    """All waves if they are few, else those with losses."""
     return waves if len(waves) <= MOST_WAVES else [wave for wave in waves if wave.lost][:MOST_WAVES]
 
 
@@ -120,9 +120,9 @@ def _conditions(proof: Proof) -> Iterator[str]:
     if proof.booted is not None:
         yield from _booted(proof.booted)
     if proof.obstacle:
-        yield f"booted as it is to be, not rolled: {proof.obstacle}"
+        yield f"booted with the intended configuration, without a deploy: {proof.obstacle}"
     if proof.untried:
-        yield f"not tried, being on ports that lead to what is not booted: some of {listed(proof.untried)}"
+        yield f"not tested, because on ports to devices that are not booted: some changes of {listed(proof.untried)}"
     yield from proof.notes
     done = [one.device for one in proof.devices if one.result is DeviceResult.DONE]
     if done:
@@ -131,7 +131,7 @@ def _conditions(proof: Proof) -> Iterator[str]:
         calm = len([wave for wave in proof.waves if not wave.lost])
         yield f"{calm} of {len(proof.waves)} waves without any loss; only others are shown"
     if proof.examined is not None:
-        yield f"in the end: {_end(proof.examined)}"
+        yield f"final state: {_end(proof.examined)}"
     if proof.booted is not None:
         yield f"{NOT_SHOWN} It took {proof.took_s:.0f} s."
 
@@ -140,16 +140,16 @@ def _booted(found: Booted) -> Iterator[str]:
     whole = "" if found.left_out else ", the whole fabric"
     yield f"booted: {_counted(found.roles)}{whole}"
     if found.left_out:
-        yield f"left out, with all ports that lead there: {_counted(found.left_out)}"
+        yield f"left out, with all ports to them: {_counted(found.left_out)}"
     if found.added:
-        yield f"new, and as they are to be from the start: {listed(found.added)}"
+        yield f"new, booted with their intended configuration: {listed(found.added)}"
     if found.removed:
-        yield f"not booted, because they go: {listed(found.removed)}"
+        yield f"not booted, because they are removed: {listed(found.removed)}"
     if found.witnesses:
-        yield f"booted as witness of another unit: {listed(found.witnesses)}"
+        yield f"booted as reference from another unit: {listed(found.witnesses)}"
     if found.unseen:
         names = [name for group in found.unseen for name in group]
-        yield f"{counted(len(found.unseen), 'group')} of devices that change alike had no room: {listed(names)}"
+        yield f"{counted(len(found.unseen), 'group')} of devices that change alike did not fit: {listed(names)}"
 
 
 def _counted(roles: Mapping[str, int]) -> str:
@@ -158,7 +158,7 @@ def _counted(roles: Mapping[str, int]) -> str:
 
 def _rolled(proof: Proof) -> str:
     if proof.obstacle:
-        return "booted as it is to be, not rolled"
+        return "booted with the intended configuration, without a deploy"
     if not proof.sent:
         return ""
     waves = len([wave for wave in proof.waves if wave.number != BEFORE])
@@ -169,7 +169,7 @@ def _not_tried(proof: Proof) -> str:
     """Name the changing devices of which neither they nor similar ones were booted, or which had less to change."""
     unseen = proof.booted.unseen if proof.booted is not None else ()
     names = [*proof.untried, *(name for group in unseen for name in group)]
-    return f"not tried: what changes on {listed(names)}" if names else ""
+    return f"not tested: the changes on {listed(names)}" if names else ""
 
 
 def _loss(lost: int, longest_s: float, sent: int = 0) -> str:
@@ -190,7 +190,7 @@ def _whole(examined: Examined | None) -> str:
 
 def _end(found: Examined) -> str:
     if found.lacking:
-        return f"{counted(found.lacking, 'thing')} lacking of what the design wants"
+        return f"{counted(found.lacking, 'thing')} missing from the design"
     reach = _reach(found)
     if found.blocked:
         reach = f"{reach}; none of {found.blocked:,} across rails, as designed"

@@ -76,7 +76,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return tree
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return an attribute; types of netkit's own bypass the checks of the sandbox."""
+        """An attribute; types of netkit's own bypass the checks of the sandbox."""
         kind = type(obj)
         known = self._known.get(kind)
         if known is None:
@@ -129,13 +129,13 @@ def _spelled(node: nodes.Node) -> str:
 
 
 def _listed(value: Any, over: str, target: str, names: int, remedy: str) -> Any:
-    """Return the iterable of a loop; RenderError for a single value, or rows of the wrong length."""
+    """The iterable of a loop; RenderError for a single value, or rows of the wrong length."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise RenderError(Problem(f"{over} is not a list", remedy))
     first = value[0] if isinstance(value, tuple) and value else (None,) * names
     if names > 1 and not (isinstance(first, tuple) and len(first) == names):
         row = f"write {{% for {target} in {over} %}}" if remedy.startswith("write {% if") else remedy
-        raise RenderError(Problem(f"{over} is not a list of {names} values each", row))
+        raise RenderError(Problem(f"{over} is not a list of items with {names} values", row))
     return value
 
 
@@ -164,8 +164,8 @@ class Engine:
         for file in (file for folder in self.folders for file in folder.glob(f"*/{OWNS}")):
             ours = shipped_templates() / file.parent.name / OWNS
             if not ours.is_file() or file.read_bytes() != ours.read_bytes():
-                message = "what netkit owns of a device cannot be changed by a file"
-                remedy = f"remove it; {ours} lists what plan and deploy look at"
+                message = "a file cannot change which configuration netkit owns"
+                remedy = f"remove it; {ours} lists the paths that plan and deploy compare"
                 raise RenderError(Problem(message, remedy, file=str(file)))
         self._templates: dict[str, Template] = {}
 
@@ -182,7 +182,7 @@ class Engine:
             ) from None
         except TemplateNotFound as error:
             message = f"includes {error.name}, which no template folder has"
-            raise self._failure(name, 0, message, device, "check the name; folders upwards are out of reach") from None
+            raise self._failure(name, 0, message, device, "check the name; parent folders are not accessible") from None
         except UndefinedError as error:
             file, line = self._place(error.__traceback__, name)
             raise self._failure(file, line, str(error), device, _remedy(self._folder(file, name), str(error))) from None
@@ -208,10 +208,10 @@ class Engine:
                 json.loads(text)
             except json.JSONDecodeError as error:
                 near = text.split("\n")[error.lineno - 1].strip()[:60]
-                message = f"makes a file that is not JSON: {error.msg} in its line {error.lineno}, {near!r}"
+                message = f"renders a file that is not JSON: {error.msg} in its line {error.lineno}, {near!r}"
                 raise self._failure(name, 0, message, device, remedy) from None
             except (ValueError, RecursionError):
-                raise self._failure(name, 0, "makes a file that cannot be read as JSON", device, remedy) from None
+                raise self._failure(name, 0, "renders a file that cannot be parsed as JSON", device, remedy) from None
         return text
 
     def source(self, name: str) -> tuple[str, tuple[str, ...]]:

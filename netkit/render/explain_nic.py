@@ -17,7 +17,7 @@ ECT0 = 2
 
 
 def find_nic(host: Host, interface: str) -> Nic:
-    """Return a NIC of a host by its interface."""
+    """A NIC of a host by its interface."""
     for nic in host.nics:
         if nic.interface == interface:
             return nic
@@ -26,7 +26,7 @@ def find_nic(host: Host, interface: str) -> Nic:
 
 
 def explain_nic(fabric: Fabric, host: Host, nic: Nic) -> Iterator[Number]:
-    """Yield the numbers of a NIC and of those who use it."""
+    """Yield the numbers of a NIC, and of the software that uses it."""
     plan = RoutePlan(fabric)
     yield Number("speed", f"{host.model.speed_gbps} Gb/s", f"{host.model.nic} at {nic.pci}", "")
     yield Number("mtu", f"{host.mtu_bytes} B", "hosts.mtu_bytes in the intent", "")
@@ -58,7 +58,7 @@ def _topology_file(fabric: Fabric, host: Host, nic: Nic) -> Number:
         return Number("NCCL_TOPO_FILE", "no file", reason, "")
     number = nearest_gpu(host, nic.rail)
     gpu = f"GPU {number} at {host.model.gpu_map[number].pci}"
-    reason = f"only where /sys shows no PCIe switches: {gpu} is next to the NIC"
+    reason = f"only if /sys shows no PCIe switches: {gpu} is next to the NIC"
     return Number("NCCL_TOPO_FILE", "jobs/nccl-topo.xml", reason, "")
 
 

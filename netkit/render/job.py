@@ -45,7 +45,7 @@ ARGUMENTS = "-b 1G -e 8G -f 8 -g 1 -c 1 -n 20 -w 5 -a 3"
 """With -a 3 the slowest rank counts; the average over the rails would hide one that is slow."""
 STEP_MINUTES, START_MINUTES = 5, 10
 AT_ONCE = 64
-"""Runs beside each other, on NICs of their own."""
+"""Concurrent runs on different NICs."""
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 NAME_LENGTH, DIGEST_LENGTH = 29, 6
 """Of a fabric in names of objects: Kubernetes allows 63 characters, and pods add up to 20 (-worker-0-511-abcde)."""
@@ -198,7 +198,7 @@ def _nodes(hosts: Sequence[Host], cluster: Cluster | None) -> tuple[ClusterNode,
 
 
 def _container(cluster: Cluster | None, image: str) -> tuple[str, str]:
-    """Return what srun gets to run in a container: options, and a command before the program."""
+    """What srun gets to run in a container: options, and a command before the program."""
     if not isinstance(cluster, SlurmCluster):
         return "", ""
     is_file = image.startswith("/") or image.endswith((".sif", ".sqsh"))
@@ -282,8 +282,8 @@ def _settings(kind: str, fabric: Fabric, cluster: Cluster | None, host: Host) ->
             yield from (replace(one, value=own.get(one.key, one.value)) for one in nccl_settings(fabric, host))
         priority = fabric.lossless.roce.priority
         yield Setting(
-            "NCCL_IB_SL", str(priority), "the same class, for what looks at the service level and not at DSCP"
+            "NCCL_IB_SL", str(priority), "the same class, for components that use the service level instead of the DSCP"
         )
         yield from nccl_tuning(fabric)
-    yield Setting("NCCL_ALGO", "Ring", "trees and NVLink SHARP would show more than the network carries")
-    yield Setting("UCX_NET_DEVICES", interface, "MPI itself keeps off the rails")
+    yield Setting("NCCL_ALGO", "Ring", "trees and NVLink SHARP would report more bandwidth than the network carries")
+    yield Setting("UCX_NET_DEVICES", interface, "MPI itself does not use the rails")

@@ -36,7 +36,7 @@ QUANTITY = re.compile(
 
 
 def parse_quantity(value: Any) -> Fraction | None:
-    """Return the amount; None if it is not a quantity."""
+    """The amount; None if it is not a quantity."""
     found = QUANTITY.fullmatch(str(value))
     if found is None or isinstance(value, bool):
         return None
@@ -171,7 +171,7 @@ def artifacts(fabric: Fabric, cluster: KubernetesCluster) -> Iterator[Artifact]:
 
 
 def _pools(cluster: KubernetesCluster) -> dict[str, Any]:
-    """Return what pools are made from; a gateway and a host have the same positions within all prefixes of nodes."""
+    """What pools are made from; a gateway and a host have the same positions within all prefixes of nodes."""
     link = cluster.rails[0].links[0]
     return {
         "gateway_index": index_in(link.prefix, link.gateway),
@@ -181,7 +181,7 @@ def _pools(cluster: KubernetesCluster) -> dict[str, Any]:
 
 
 def _networks(cluster: KubernetesCluster, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rails whose networks an operator makes, and the networks that its objects have no fields for."""
+    """The rails whose networks an operator makes, and the networks that its objects have no fields for."""
     settings = cluster.settings
     is_plain = settings.pod_routes == "main"
     host_devices = [rail for rail in cluster.rails if rail.mode == "host-device"]

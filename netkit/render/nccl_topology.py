@@ -48,7 +48,7 @@ class NcclTopology:
 
 
 def lacking(host: Host) -> str:
-    """Return why there is no topology of a host; empty if there is one."""
+    """Why there is no topology of a host; empty if there is one."""
     model = host.model
     if not model.gpu_map:
         return f"the host model {model.name} has no gpu_map"

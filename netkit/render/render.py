@@ -59,7 +59,7 @@ def render_clusters(
 ) -> Iterator[Rendered]:
     """Yield the files of each cluster, in a folder named after its kind.
 
-    With `extra` also the user's own; with `jobs` also acceptance jobs, which are no part of the cluster's state.
+    With `extra` also the user's own; with `jobs` also acceptance jobs, which are not part of the cluster's state.
     """
     for cluster in clusters:
         artifacts = tuple(_of_cluster(fabric, cluster))
@@ -76,7 +76,7 @@ def _of_cluster(fabric: Fabric, cluster: Cluster) -> Iterator[Artifact]:
 
 
 def inputs(fabric: Fabric, *, ztp: bool = False) -> Callable[[Switch | Host], Iterator[Artifact]]:
-    """Return a function that yields the artifacts of a device; equal artifacts render to equal files."""
+    """A function that yields the artifacts of a device; equal artifacts render to equal files."""
     of_host: Callable[[Host], Iterator[Artifact]] | None = None
 
     def of(device: Switch | Host) -> Iterator[Artifact]:

@@ -33,7 +33,7 @@ def _bracketed(prefix: str, numbers: Iterable[str]) -> str:
 
 
 def _after(first: str, last: str) -> str:
-    """Return the number that continues a range; the width of its first number holds for all."""
+    """The number that continues a range; the width of its first number holds for all."""
     return f"{int(last) + 1:0{len(first)}}"
 
 
@@ -150,6 +150,6 @@ def _groups(nodes: tuple[SlurmNode, ...]) -> Iterator[NodeGroup]:
 
 
 def gres(cluster: SlurmCluster) -> str:
-    """Return the GPUs of a node, as Gres has them."""
+    """The GPUs of a node, as Gres has them."""
     kind = f":{cluster.settings.gpu_type}" if cluster.settings.gpu_type else ""
     return f"gpu{kind}:{cluster.nodes[0].host.model.gpus}"

@@ -29,7 +29,7 @@ def annotate(problems: Iterable[Problem]) -> None:
 
 
 def command(problem: Problem) -> str:
-    """Return the workflow command that attaches a problem to its line."""
+    """The workflow command that attaches a problem to its line."""
     text = f"{problem.message}; {problem.remedy}" if problem.remedy else problem.message
     line = f",line={problem.line}" if problem.line else ""
     level = LEVELS.get(problem.severity, "warning")

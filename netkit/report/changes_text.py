@@ -69,20 +69,20 @@ def _lines(found: Changes) -> Iterator[str]:
 
 
 def _change(one: CauseTransition) -> Iterator[str]:
-    trouble, head = one.cause.trouble, one.cause.trouble.head
-    yield f"  {one.word:<6}  {_verdict(one):<5} {where(trouble)}"
+    group, head = one.cause.group, one.cause.group.head
+    yield f"  {one.word:<6}  {_verdict(one):<5} {where(group)}"
     yield f"                {place_text(head)}: {head.text}  [{head.check}]"
     if one.is_over:
         return
     if head.remedy:
         yield f"                do: {head.remedy}"
-    for symptom in symptom_texts(trouble):
+    for symptom in symptom_texts(group):
         yield f"                also {symptom}"
 
 
 def _verdict(one: CauseTransition) -> str:
-    """Return the verdict of a cause, and the one before if it differs."""
-    now = one.cause.trouble.verdict
+    """The verdict of a cause, and the one before if it differs."""
+    now = one.cause.group.verdict
     if one.is_over:
         return f"was {now.word}"
     return now.word.upper() if one.before in {now, Verdict.PASS} else f"{now.word.upper()}, was {one.before.word}"
@@ -91,12 +91,12 @@ def _verdict(one: CauseTransition) -> str:
 def changes_markdown(found: Changes) -> str:
     lines = [f"## {plain(_headline(found))}", ""]
     for one in found.causes[:MOST]:
-        trouble, head = one.cause.trouble, one.cause.trouble.head
+        group, head = one.cause.group, one.cause.group.head
         verdict = plain(_verdict(one).lower())
-        lines.append(f"- **{one.word}**, {verdict}: {plain(where(trouble))}: {plain(head.text)} ({plain(head.check)})")
+        lines.append(f"- **{one.word}**, {verdict}: {plain(where(group))}: {plain(head.text)} ({plain(head.check)})")
         if not one.is_over:
             lines += [f"  - **Do:** {plain(head.remedy)}"] if head.remedy else []
-            lines += [f"  - also {plain(symptom)}" for symptom in symptom_texts(trouble)]
+            lines += [f"  - also {plain(symptom)}" for symptom in symptom_texts(group)]
     if len(found.causes) > MOST:
         lines.append(f"- … and {len(found.causes) - MOST} more")
     lines += [f"- **ended**: {plain(one.text)}" for one in found.ends]
@@ -108,10 +108,10 @@ def changes_json(found: Changes) -> str:
         {
             "change": one.word,
             "before": one.before.word,
-            "verdict": Verdict.PASS.word if one.is_over else one.cause.trouble.verdict.word,
+            "verdict": Verdict.PASS.word if one.is_over else one.cause.group.verdict.word,
             "since_s": one.cause.since_s,
-            "head": finding_document(one.cause.trouble.head),
-            "symptoms": [finding_document(symptom) for symptom in one.cause.trouble.symptoms],
+            "head": finding_document(one.cause.group.head),
+            "symptoms": [finding_document(symptom) for symptom in one.cause.group.symptoms],
         }
         for one in found.causes
     ]

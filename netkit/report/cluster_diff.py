@@ -1,4 +1,4 @@
-"""The changes of a cluster as text: objects with their values, and who is touched."""
+"""The changes of a cluster as text: objects with their values, and affected nodes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ MOST_OBJECTS = 60
 
 
 def summary(diff: ClusterDiff) -> str:
-    """Count what changes and who is touched, in one line."""
+    """Count changes and affected nodes, in one line."""
     noun = "object" if any(" " in one.name for one in diff.objects) else "file"
     parts = [f"{counted(len(diff.objects), noun)} {'differs' if len(diff.objects) == 1 else 'differ'}"]
     if diff.drained:
@@ -27,7 +27,7 @@ def summary(diff: ClusterDiff) -> str:
 
 
 def cluster_lines(diff: ClusterDiff) -> Iterator[str]:
-    """Yield the lines of a cluster: its objects with their values, and who is touched."""
+    """Yield the lines of a cluster: its objects with their values, and affected nodes."""
     yield from object_lines(diff)
     yield from touched_lines(diff)
 
@@ -72,17 +72,17 @@ def _value(value: ValueChange) -> Iterator[str]:
 
 
 def _changed_lines(value: ValueChange) -> list[str]:
-    """Return the lines that a value loses and gains, marked - and +."""
+    """The lines that a value loses and gains, marked - and +."""
     found = unified_diff(value.before.splitlines(), value.after.splitlines(), n=0, lineterm="")
     return [line for line in list(found)[2:] if not line.startswith("@@")]
 
 
 def cluster_text(diff: ClusterDiff | None, unread: Mapping[str, str], unsearched: Mapping[str, str]) -> str:
     """Format the difference between a running cluster and what is rendered."""
-    same = "the cluster runs what is rendered"
+    same = "the cluster matches the rendered files"
     lines = [line.removeprefix("  ") for line in cluster_lines(diff)] if diff else [same]
     lines += [f"not compared: {kind}: {why}" for kind, why in unread.items()]
-    lines += [f"not searched for what is left: {kind}: {why}" for kind, why in unsearched.items()]
+    lines += [f"not searched for leftover objects: {kind}: {why}" for kind, why in unsearched.items()]
     return "".join(f"{line}\n" for line in lines)
 
 

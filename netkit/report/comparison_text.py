@@ -56,7 +56,7 @@ class ComparedCause:
     """A cause and how it changed."""
 
     fate: Fate
-    trouble: CauseGroup
+    group: CauseGroup
     was: str = ""
     """Its state before, if that differs."""
     differences: tuple[Difference, ...] = ()
@@ -108,7 +108,7 @@ def headline(found: Comparison) -> str:
 
 
 def causes(before: Side, after_: Side, peers: Peers) -> tuple[ComparedCause, ...]:
-    """Return how each cause changed; unknown if it could not be judged again."""
+    """How each cause changed; unknown if it could not be judged again."""
     return tuple(_Fates(before, after_, peers).all())
 
 
@@ -141,11 +141,11 @@ class _Fates:
                 found["went" if head in self._well else "unknown"] += gone
         for fate in FATES:
             layers = self._before.layers if fate in {"went", "unknown"} else self._after.layers
-            for trouble in cause_groups(found[fate], layers):
-                yield ComparedCause(fate, trouble, was.get(key_of(trouble.head), ""))
+            for cause in cause_groups(found[fate], layers):
+                yield ComparedCause(fate, cause, was.get(key_of(cause.head), ""))
 
     def _fate(self, group: Sequence[Finding]) -> tuple[Fate | None, str]:
-        """Return how a present cause changed, and its state before."""
+        """How a present cause changed, and its state before."""
         head = key_of(group[0])
         if head not in self._was:
             return "came", ""
@@ -175,7 +175,7 @@ def attached(
     """Attach differences to causes at the same place or the other end of its cable; return also the rest."""
     owners: dict[tuple[str, str], int] = {}
     for number, change in enumerate(changes):
-        for finding in (change.trouble.head, *change.trouble.symptoms):
+        for finding in (change.group.head, *change.group.symptoms):
             owners.setdefault(_spot(finding.device, finding.place, cable), number)
     taken: dict[int, list[Difference]] = {}
     rest: list[Difference] = []
@@ -304,12 +304,12 @@ def _side(side: Side) -> str:
 
 
 def _cause(change: ComparedCause) -> Iterator[str]:
-    trouble, head = change.trouble, change.trouble.head
-    yield f"  {trouble.verdict.word.upper():5} {where(trouble)}" + (f" ({change.was})" if change.was else "")
+    group, head = change.group, change.group.head
+    yield f"  {group.verdict.word.upper():5} {where(group)}" + (f" ({change.was})" if change.was else "")
     yield f"        {place_text(head)}: {head.text}  [{head.check}]"
     if head.remedy and change.fate in {"came", "worse"}:
         yield f"        do: {head.remedy}"
-    yield from (f"        also {symptom}" for symptom in symptom_texts(trouble))
+    yield from (f"        also {symptom}" for symptom in symptom_texts(group))
     yield from (f"        {text}" for text in _beside(change.differences))
 
 
@@ -337,18 +337,18 @@ def _markdown(found: Comparison, most: int) -> Iterator[str]:
         yield "| cause | verdict | where | what |"
         yield "|---|---|---|---|"
     for change in found.causes[:most]:
-        head = change.trouble.head
+        head = change.group.head
         fate = WORDS[change.fate] + (f" ({change.was})" if change.was else "")
-        cells = fate, change.trouble.verdict.word, where(change.trouble), f"{head.check}: {head.text}"
+        cells = fate, change.group.verdict.word, where(change.group), f"{head.check}: {head.text}"
         yield f"| {' | '.join(map(plain, cells))} |"
     if len(found.causes) > most:
         yield ""
         yield f"… and {counted(len(found.causes) - most, 'more cause')}."
     for change in found.causes[:most]:
-        lines = [*symptom_texts(change.trouble), *_beside(change.differences)]
+        lines = [*symptom_texts(change.group), *_beside(change.differences)]
         if lines:
             yield ""
-            yield f"<details><summary>{plain(where(change.trouble))}</summary>"
+            yield f"<details><summary>{plain(where(change.group))}</summary>"
             yield ""
             yield from (f"- {plain(line)}" for line in lines)
             yield ""
@@ -384,9 +384,9 @@ def comparison_json(found: Comparison) -> str:
             {
                 "fate": change.fate,
                 "was": change.was,
-                "verdict": change.trouble.verdict.word,
-                "head": finding_document(change.trouble.head),
-                "symptoms": [finding_document(one) for one in change.trouble.symptoms],
+                "verdict": change.group.verdict.word,
+                "head": finding_document(change.group.head),
+                "symptoms": [finding_document(one) for one in change.group.symptoms],
                 "differences": [_difference_document(one) for one in change.differences],
             }
             for change in found.causes

@@ -73,7 +73,7 @@ class _Place:
 
 
 def svg(drawing: Drawing) -> str:
-    """Return the drawing as an SVG file that needs nothing else."""
+    """The drawing as an SVG file that needs nothing else."""
     return _Canvas(drawing).text()
 
 
@@ -98,7 +98,7 @@ class _Canvas:
         self.bottom = max(bottoms, default=TOP)
 
     def _rows(self) -> Mapping[str, float]:
-        """Return the top of each row in use."""
+        """The top of each row in use."""
         y = TOP + HEAD * (self.root.depth - 1)
         found: dict[str, float] = {}
         for row in ROWS:
@@ -214,7 +214,7 @@ class _Canvas:
             yield f'<text class="c" {at}>{line.cables} ×</text>'
 
     def _ends(self, side: str) -> Mapping[tuple[str, str, int | None], float]:
-        """Return where each line meets its lower or upper symbol: spread over it in the order of the other ends."""
+        """Where each line meets its lower or upper symbol: spread over it in the order of the other ends."""
         found: dict[str, list[DrawnLine]] = defaultdict(list)
         for line in self.drawing.lines:
             found[line.lower if side == "lower" else line.upper].append(line)
@@ -272,7 +272,7 @@ def _style(rails: Sequence[int]) -> str:
 
 
 def dot(drawing: Drawing) -> str:
-    """Return the drawing as an undirected graph, upper tier first."""
+    """The drawing as an undirected graph, upper tier first."""
     head = ['  graph [rankdir=TB, nodesep=0.3, ranksep=1.2, fontname="sans-serif"];', "  node [shape=box];"]
     label = f"  label={_quoted(f'{drawing.title}: {drawing.subtitle}')};"
     lines = (f"  {line.upper} -- {line.lower}{_dot_style(line)};" for line in drawing.lines)
@@ -316,7 +316,7 @@ def _quoted(text: str) -> str:
 
 
 def mermaid(drawing: Drawing) -> str:
-    """Return the drawing as a flowchart, upper tier first."""
+    """The drawing as a flowchart, upper tier first."""
     lines = [f"  {line.upper} ---{_mermaid_count(line)}{line.lower}" for line in drawing.lines]
     styles = [
         f"  linkStyle {','.join(str(place) for place, line in enumerate(drawing.lines) if line.rail == rail)}"

@@ -57,7 +57,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
 
 
 def _notes(outcome: Outcome) -> dict[str, list[str]]:
-    """Return notes on devices that are as intended, with their names."""
+    """Notes on devices that are as intended, with their names."""
     found: dict[str, list[str]] = {}
     for device in outcome.devices:
         for note in device.reasons if device.result is DeviceResult.DONE else ():
@@ -102,7 +102,7 @@ def _provenance_cells(one: Provenance) -> tuple[str, ...]:
 
 
 def run_document(journal: Journal, names: Container[str] | None = None) -> dict[str, object]:
-    """Return everything about a run as plain values."""
+    """Everything about a run as plain values."""
     orders = journal.orders()
     document = json.loads(planning.write(plan_of(orders.plan, _chosen(orders, names))))
     steps = [entry for entry in journal.entries() if entry.device]
@@ -112,7 +112,7 @@ def run_document(journal: Journal, names: Container[str] | None = None) -> dict[
 
 
 def run_text(journal: Journal, names: Container[str] | None = None) -> str:
-    """Format everything about a run: who and why, the result of each device, and its changes."""
+    """Format a run: author and reason, the result of each device, and its changes."""
     orders, outcome, entries = journal.orders(), journal.outcome(), journal.entries()
     ended = {entry.device: entry.outcome for entry in entries if entry.outcome is not None}
     began_s = entries[0].at_s if entries else 0.0
@@ -204,7 +204,7 @@ def _when(seconds: float) -> str:
 
 
 def entry(one: RunSummary) -> dict[str, object]:
-    """Return a summary of a run as plain values."""
+    """A summary of a run as plain values."""
     counted = {} if one.outcome is None else {device.device: str(device.result) for device in one.outcome.devices}
     result = DAMAGED if one.damage else _result(one.outcome)
     head = {"run": one.run, "fabric": one.fabric, "began_s": one.began_s, "result": result, "devices": counted}

@@ -34,34 +34,34 @@ class ProofNotes:
 NO_PROOF = ProofNotes()
 
 
-def headline(shift: IntentDiff) -> str:
+def headline(diff: IntentDiff) -> str:
     """Summarise the change in one sentence."""
-    changed, known = len(shift.plan.changed), shift.same + len(shift.plan.changed)
+    changed, known = len(diff.plan.changed), diff.same + len(diff.plan.changed)
     parts = []
     if changed:
         verb = "changes" if changed == 1 else "change"
-        parts.append(f"{changed} of {counted(known, 'device')} {verb}, highest risk {shift.plan.risk.word}")
-    replaced = len([device for device in shift.added if device.was])
+        parts.append(f"{changed} of {counted(known, 'device')} {verb}, highest risk {diff.plan.risk.word}")
+    replaced = len([device for device in diff.added if device.was])
     if replaced:
         parts.append(f"{counted(replaced, 'device')} {'gets' if replaced == 1 else 'get'} another NOS")
-    for count, word in ((len(shift.added) - replaced, "new"), (len(shift.removed), "gone")):
+    for count, word in ((len(diff.added) - replaced, "new"), (len(diff.removed), "gone")):
         if count:
             parts.append(f"{counted(count, 'device')} {'is' if count == 1 else 'are'} {word}")
-    parts += [f"{cluster.kind}: {summary(cluster)}" for cluster in shift.clusters]
+    parts += [f"{cluster.kind}: {summary(cluster)}" for cluster in diff.clusters]
     parts = parts or [f"nothing changes on {counted(known, 'device')}"]
-    if shift.plan.unreachable:
-        parts.append(f"{len(shift.plan.unreachable)} could not be read")
+    if diff.plan.unreachable:
+        parts.append(f"{len(diff.plan.unreachable)} could not be read")
     text = "; ".join(parts)
-    return f"{shift.plan.fabric} against {shift.base}: {text}"
+    return f"{diff.plan.fabric} against {diff.base}: {text}"
 
 
-def sorts(shift: IntentDiff) -> Iterator[tuple[str, Sequence[UnmatchedDevice]]]:
+def sorts(diff: IntentDiff) -> Iterator[tuple[str, Sequence[UnmatchedDevice]]]:
     """Yield the devices without a comparison, by reason."""
-    yield "new", [device for device in shift.added if not device.was]
-    for was, runs in dict.fromkeys((device.was, device.platform) for device in shift.added if device.was):
-        some = [device for device in shift.added if (device.was, device.platform) == (was, runs)]
+    yield "new", [device for device in diff.added if not device.was]
+    for was, runs in dict.fromkeys((device.was, device.platform) for device in diff.added if device.was):
+        some = [device for device in diff.added if (device.was, device.platform) == (was, runs)]
         yield f"reinstalled, {was} → {runs}, with all ports down and nothing compared", some
-    yield "gone", shift.removed
+    yield "gone", diff.removed
 
 
 def newcomers(devices: Sequence[UnmatchedDevice]) -> Iterator[str]:
@@ -76,25 +76,25 @@ def where(moved: RenumberedValue) -> str:
     return listed(moved.places)
 
 
-def intent_diff_text(shift: IntentDiff, aside: ProofNotes = NO_PROOF) -> str:
+def intent_diff_text(diff: IntentDiff, aside: ProofNotes = NO_PROOF) -> str:
     """Format the change as text: summary, moved numbers, proof, then the plan."""
-    head = "".join(f"{shown(line)}\n" for line in _lines(shift, aside)) + aside.text
-    _, _, plan = plan_text(shift.plan).partition("\n")  # its headline counts only the devices in the plan
+    head = "".join(f"{shown(line)}\n" for line in _lines(diff, aside)) + aside.text
+    _, _, plan = plan_text(diff.plan).partition("\n")  # its headline counts only the devices in the plan
     return head + plan
 
 
-def _lines(shift: IntentDiff, aside: ProofNotes) -> Iterator[str]:
-    yield headline(shift)
-    for what, devices in sorts(shift):
+def _lines(diff: IntentDiff, aside: ProofNotes) -> Iterator[str]:
+    yield headline(diff)
+    for what, devices in sorts(diff):
         yield from (f"  {what}: {line}" for line in newcomers(devices))
-    for one in shift.moved:
+    for one in diff.moved:
         yield f"  {one.quantity}: {one.running or 'none'} → {one.intended or 'none'}  ({where(one)})"
-    for cluster in shift.clusters:
+    for cluster in diff.clusters:
         yield from cluster_lines(cluster)
-    yield from (f"  warning: {warning}" for warning in shift.warnings)
-    if shift.plan.changed and not shift.added:
-        how = f"{aside.doubt}; accept that and approve it" if aside.doubt else "approve it"
-        yield f"  {how} with: netkit deploy --approved {approval(shift.plan)}"
+    yield from (f"  warning: {warning}" for warning in diff.warnings)
+    if diff.plan.changed and not diff.added:
+        how = f"{aside.doubt}; accept this and approve it" if aside.doubt else "approve it"
+        yield f"  {how} with: netkit deploy --approved {approval(diff.plan)}"
 
 
 LARGEST = 60_000
@@ -105,13 +105,13 @@ MOST_CHARACTERS = 300
 CUT = "… and {} more groups; `netkit plan` shows them all"
 
 
-def intent_diff_markdown(shift: IntentDiff, aside: ProofNotes = NO_PROOF, *, largest: int = LARGEST) -> str:
+def intent_diff_markdown(diff: IntentDiff, aside: ProofNotes = NO_PROOF, *, largest: int = LARGEST) -> str:
     """Format the comment; what does not fit is counted."""
-    found = list(groups(shift.plan))
-    head = _text([*_head(shift, aside, found), *aside.details, *_numbers(shift)])
-    beside, foot = _text(_beside(shift)), _text(["", *_foot(shift, aside)])
+    found = list(groups(diff.plan))
+    head = _text([*_head(diff, aside, found), *aside.details, *_numbers(diff)])
+    beside, foot = _text(_beside(diff)), _text(["", *_foot(diff, aside)])
     room = largest - len(head) - len(beside) - len(foot)
-    clusters = _clusters(shift, room if not found else room // 2)
+    clusters = _clusters(diff, room if not found else room // 2)
     head = "".join((head, clusters, beside))
     room -= len(clusters)
     parts: list[str] = []
@@ -130,12 +130,12 @@ def _text(lines: Iterable[str]) -> str:
     return "".join(f"{shown(line)}\n" for line in lines)
 
 
-def _head(shift: IntentDiff, aside: ProofNotes, found: Sequence[GroupView]) -> Iterator[str]:
-    yield f"### {plain(headline(shift))}"
+def _head(diff: IntentDiff, aside: ProofNotes, found: Sequence[GroupView]) -> Iterator[str]:
+    yield f"### {plain(headline(diff))}"
     for line in aside.verdict:
         yield ""
         yield line
-    touches = touched(shift.plan.blast)
+    touches = touched(diff.plan.blast)
     if touches:
         yield ""
         yield f"Touches {touches}."
@@ -145,39 +145,39 @@ def _head(shift: IntentDiff, aside: ProofNotes, found: Sequence[GroupView]) -> I
         yield from (row(group) for group in found[:MOST_ROWS])
         if len(found) > MOST_ROWS:
             yield f"| … and {len(found) - MOST_ROWS} more groups | | | | |"
-    yield from steps(shift.plan)
-    for what, devices in sorts(shift):
+    yield from steps(diff.plan)
+    for what, devices in sorts(diff):
         if devices:
             yield ""
             yield f"{what[0].upper()}{what[1:]}: {'; '.join(plain(text) for text in newcomers(devices))}."
-    if shift.warnings:
+    if diff.warnings:
         yield ""
-        yield from (f"- ⚠ {plain(str(warning))}" for warning in shift.warnings[:MOST_ROWS])
-        if len(shift.warnings) > MOST_ROWS:
-            yield f"- … and {counted(len(shift.warnings) - MOST_ROWS, 'more warning')}"
+        yield from (f"- ⚠ {plain(str(warning))}" for warning in diff.warnings[:MOST_ROWS])
+        if len(diff.warnings) > MOST_ROWS:
+            yield f"- … and {counted(len(diff.warnings) - MOST_ROWS, 'more warning')}"
 
 
-def _numbers(shift: IntentDiff) -> Iterator[str]:
-    if not shift.moved:
+def _numbers(diff: IntentDiff) -> Iterator[str]:
+    if not diff.moved:
         return
     yield ""
     yield "<details>"
-    yield f"<summary>{counted(len(shift.moved), 'number')} moved</summary>"
+    yield f"<summary>{counted(len(diff.moved), 'number')} moved</summary>"
     yield ""
     yield "| what | was | is | where |"
     yield "|---|---|---|---|"
-    for one in shift.moved[:MOST_ROWS]:
+    for one in diff.moved[:MOST_ROWS]:
         cells = (one.quantity, one.running or "none", one.intended or "none", where(one))
         yield f"| {' | '.join(plain(cell) for cell in cells)} |"
-    if len(shift.moved) > MOST_ROWS:
-        yield f"| … and {len(shift.moved) - MOST_ROWS} more | | | |"
+    if len(diff.moved) > MOST_ROWS:
+        yield f"| … and {len(diff.moved) - MOST_ROWS} more | | | |"
     yield "</details>"
 
 
-def _clusters(shift: IntentDiff, room: int) -> str:
+def _clusters(diff: IntentDiff, room: int) -> str:
     parts: list[str] = []
-    for number, cluster in enumerate(shift.clusters):
-        part = _cluster(cluster, room // (len(shift.clusters) - number))
+    for number, cluster in enumerate(diff.clusters):
+        part = _cluster(cluster, room // (len(diff.clusters) - number))
         parts.append(part)
         room -= len(part)
     return "".join(parts)
@@ -206,9 +206,9 @@ def _short(line: str) -> str:
     return f"{text[:MOST_CHARACTERS]} … ({counted(left, 'more character')})" if left > 0 else text
 
 
-def _beside(shift: IntentDiff) -> Iterator[str]:
+def _beside(diff: IntentDiff) -> Iterator[str]:
     notes: list[str] = []
-    for device in shift.plan.devices:
+    for device in diff.plan.devices:
         if not device.changes:
             notes += [f"{device.name}: {warning}" for warning in device.warnings]
             if device.not_read:
@@ -218,38 +218,38 @@ def _beside(shift: IntentDiff) -> Iterator[str]:
         yield from (f"- ⚠ {plain(note)}" for note in notes[:MOST_ROWS])
         if len(notes) > MOST_ROWS:
             yield f"- … and {len(notes) - MOST_ROWS} more"
-    if shift.plan.unreachable:
+    if diff.plan.unreachable:
         yield ""
-        missed = [one.name for one in shift.plan.unreachable]
+        missed = [one.name for one in diff.plan.unreachable]
         yield f"⚠ Not in this plan, because they could not be read: {plain(listed(missed))}."
 
 
-def _foot(shift: IntentDiff, aside: ProofNotes) -> Iterator[str]:
-    if not shift.plan.changed:
+def _foot(diff: IntentDiff, aside: ProofNotes) -> Iterator[str]:
+    if not diff.plan.changed:
         return
-    if shift.added:
+    if diff.added:
         yield "New devices have to be read once they exist: approve a plan of running devices."
         return
-    how = f"`netkit deploy --approved {approval(shift.plan)}`. Any other plan is refused."
+    how = f"`netkit deploy --approved {approval(diff.plan)}`. Any other plan is refused."
     if aside.doubt:
         doubt = f"{aside.doubt[0].upper()}{aside.doubt[1:]}"
-        yield f"⚠ **{doubt}.** To accept that and approve this plan: {how}"
+        yield f"⚠ **{doubt}.** To accept this and approve this plan: {how}"
         return
     yield f"To approve this plan: {how}"
 
 
-def intent_diff_json(shift: IntentDiff, aside: ProofNotes = NO_PROOF) -> str:
+def intent_diff_json(diff: IntentDiff, aside: ProofNotes = NO_PROOF) -> str:
     """Format the change as JSON; its plan is the one `netkit plan -o` writes."""
     document = {
-        "base": shift.base,
-        "approval": approval(shift.plan),
-        "same": shift.same,
-        "added": [asdict(device) for device in shift.added],
-        "removed": [asdict(device) for device in shift.removed],
-        "moved": [asdict(one) for one in shift.moved],
-        "warnings": [str(warning) for warning in shift.warnings],
-        "clusters": [asdict(cluster) for cluster in shift.clusters],
+        "base": diff.base,
+        "approval": approval(diff.plan),
+        "same": diff.same,
+        "added": [asdict(device) for device in diff.added],
+        "removed": [asdict(device) for device in diff.removed],
+        "moved": [asdict(one) for one in diff.moved],
+        "warnings": [str(warning) for warning in diff.warnings],
+        "clusters": [asdict(cluster) for cluster in diff.clusters],
         **({"proof": aside.document} if aside.document else {}),
-        "plan": json.loads(planning.write(shift.plan)),
+        "plan": json.loads(planning.write(diff.plan)),
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -18,7 +18,7 @@ def judgement_json(judged: Judged) -> str:
 
 
 def document(judged: Judged) -> dict[str, Any]:
-    """Return a judgement as plain values."""
+    """A judgement as plain values."""
     found = judged.judgement
     excused = dict(found.excused)
     return {
@@ -39,12 +39,12 @@ def document(judged: Judged) -> dict[str, Any]:
         "silences": list(map(silence_document, judged.silences)),
         "causes": [
             {
-                "verdict": trouble.verdict.word,
-                "is_silenced": trouble.is_silenced,
-                "head": finding_document(trouble.head),
-                "symptoms": [finding_document(one) for one in trouble.symptoms],
+                "verdict": group.verdict.word,
+                "is_silenced": group.is_silenced,
+                "head": finding_document(group.head),
+                "symptoms": [finding_document(one) for one in group.symptoms],
             }
-            for trouble in judged.troubles
+            for group in judged.causes
         ],
         "results": [_result(result) for result in found.results],
     }
@@ -62,7 +62,7 @@ def _result(result: CheckResult) -> dict[str, Any]:
 
 
 def finding_document(finding: Finding) -> dict[str, Any]:
-    """Return a finding as plain values."""
+    """A finding as plain values."""
     return {
         "check": finding.check,
         "verdict": finding.verdict.word,
@@ -81,7 +81,7 @@ def _mark(mark: Silenced | None) -> dict[str, Any] | None:
 
 
 def silence_document(state: SilenceState) -> dict[str, Any]:
-    """Return a silence and its state as plain values."""
+    """A silence and its state as plain values."""
     one = state.silence
     return {
         "id": one.id,

@@ -22,7 +22,7 @@ from netkit.report.judgement_view import (
 from netkit.report.plan_text import plain
 from netkit.report.plan_view import counted, shown
 
-MOST_TROUBLES = 50
+MOST_CAUSES = 50
 
 
 def judgement_text(judged: Judged) -> str:
@@ -31,13 +31,13 @@ def judgement_text(judged: Judged) -> str:
 
 def _lines(judged: Judged) -> Iterator[str]:
     yield headline(judged)
-    found = judged.troubles
-    for trouble in found[:MOST_TROUBLES]:
+    found = judged.causes
+    for group in found[:MOST_CAUSES]:
         yield ""
-        yield from _trouble(trouble)
-    if len(found) > MOST_TROUBLES:
+        yield from _trouble(group)
+    if len(found) > MOST_CAUSES:
         yield ""
-        yield f"… and {counted(len(found) - MOST_TROUBLES, 'more cause')}; --format json shows all"
+        yield f"… and {counted(len(found) - MOST_CAUSES, 'more cause')}; --format json shows all"
     missed = list(missed_texts(judged.judgement))
     if missed:
         yield ""
@@ -54,17 +54,17 @@ def _lines(judged: Judged) -> Iterator[str]:
         yield f"  … and {len(notes) - MOST_REASONS} more; netkit silence list shows all"
 
 
-def _trouble(trouble: CauseGroup) -> Iterator[str]:
-    head = trouble.head
-    yield f"{trouble.verdict.word.upper():5} {where(trouble)}{', silenced' * trouble.is_silenced}"
+def _trouble(group: CauseGroup) -> Iterator[str]:
+    head = group.head
+    yield f"{group.verdict.word.upper():5} {where(group)}{', silenced' * group.is_silenced}"
     yield f"      {place_text(head)}: {head.text}  [{head.check}]"
     if head.evidence:
         yield f"      seen: {', '.join(f'{name} {value}' for name, value in head.evidence)}"
     if head.remedy:
         yield f"      do: {head.remedy}"
-    for symptom in symptom_texts(trouble):
+    for symptom in symptom_texts(group):
         yield f"      also {symptom}"
-    yield from (f"      {text}" for text in trouble_silences(trouble))
+    yield from (f"      {text}" for text in trouble_silences(group))
 
 
 def _skipped(judged: Judged) -> Iterator[str]:
@@ -86,7 +86,7 @@ LARGEST = 60_000
 
 def judgement_markdown(judged: Judged) -> str:
     """Format a judgement as Markdown: a table of causes with folded details, cut to the size of a comment."""
-    found = judged.troubles
+    found = judged.causes
     drafts = ("\n".join(_markdown_lines(judged, found, most)) + "\n" for most in MOST_ROWS)
     return next(draft for most, draft in zip(MOST_ROWS, drafts, strict=True) if len(draft) <= LARGEST or not most)
 
@@ -97,12 +97,12 @@ def _markdown_lines(judged: Judged, found: Sequence[CauseGroup], most: int) -> I
         yield ""
         yield "| verdict | where | what | symptoms |"
         yield "|---|---|---|---|"
-        yield from (_row(trouble) for trouble in found[:most])
+        yield from (_row(group) for group in found[:most])
     if len(found) > most:
         yield ""
         yield f"… and {counted(len(found) - most, 'more cause')}."
-    for trouble in found[:most]:
-        yield from _details(trouble)
+    for group in found[:most]:
+        yield from _details(group)
     missed = list(missed_texts(judged.judgement))
     if missed:
         yield ""
@@ -129,24 +129,24 @@ def _markdown_lines(judged: Judged, found: Sequence[CauseGroup], most: int) -> I
         yield "</details>"
 
 
-def _row(trouble: CauseGroup) -> str:
-    head = trouble.head
-    word = f"{trouble.verdict.word}{', silenced' * trouble.is_silenced}"
-    cells = (word, where(trouble), f"{head.check}: {head.text}", str(len(trouble.symptoms)))
+def _row(group: CauseGroup) -> str:
+    head = group.head
+    word = f"{group.verdict.word}{', silenced' * group.is_silenced}"
+    cells = (word, where(group), f"{head.check}: {head.text}", str(len(group.symptoms)))
     return f"| {' | '.join(map(plain, cells))} |"
 
 
-def _details(trouble: CauseGroup) -> Iterator[str]:
-    head = trouble.head
+def _details(group: CauseGroup) -> Iterator[str]:
+    head = group.head
     yield ""
-    yield f"<details><summary>{plain(where(trouble))}</summary>"
+    yield f"<details><summary>{plain(where(group))}</summary>"
     yield ""
     yield f"- {plain(place_text(head))}: {plain(head.text)}"
     yield from (f"- {plain(name)}: {plain(value)}" for name, value in head.evidence)
     if head.remedy:
         yield f"- **Do:** {plain(head.remedy)}"
-    yield from (f"- also {plain(symptom)}" for symptom in symptom_texts(trouble))
-    yield from (f"- {plain(text)}" for text in trouble_silences(trouble))
+    yield from (f"- also {plain(symptom)}" for symptom in symptom_texts(group))
+    yield from (f"- {plain(text)}" for text in trouble_silences(group))
     yield ""
     yield "</details>"
 
@@ -157,7 +157,7 @@ NOTHING: Mapping[str, str] = {}
 def steering_text(
     steering: Steering, label_prefix: str, failed: Mapping[str, str] | None, left: Mapping[str, str] = NOTHING
 ) -> str:
-    """Format a round; with `failed`, its commands were run, for these nodes in vain, and others were left alone."""
+    """Format a round; with `failed`, its commands were run, failed for these nodes, and left others alone."""
     return "".join(
         f"{line}\n" for line in (*_steering_lines(steering), *_steering_commands(steering, label_prefix, failed, left))
     )

@@ -37,7 +37,7 @@ class Judged:
     """The state of each silence and acknowledgement; empty for a stored run, whose findings carry their own."""
 
     @property
-    def troubles(self) -> tuple[CauseGroup, ...]:
+    def causes(self) -> tuple[CauseGroup, ...]:
         """The causes, the worst first."""
         return cause_groups(self.judgement.findings, self.layers)
 
@@ -50,7 +50,7 @@ def judged_again(run: CheckRun, judgement: Judgement) -> Judged:
 
 
 def headline(judged: Judged) -> str:
-    """Return the verdict, and how much was examined."""
+    """The verdict, and how much was examined."""
     found = judged.judgement
     skipped = found.count(Verdict.SKIPPED)
     left_out = sum(result.left_out for result in found.results)
@@ -60,7 +60,7 @@ def headline(judged: Judged) -> str:
 
 
 def verdict_text(judged: Judged) -> str:
-    """Return the verdict in words; never clean if nothing was judged."""
+    """The verdict in words; never clean if nothing was judged."""
     found = judged.judgement
     if not found.examined:
         return "nothing could be judged"
@@ -68,7 +68,7 @@ def verdict_text(judged: Judged) -> str:
     parts = ", ".join(f"{number} {word}" for number, word in counts if number)
     silenced = f"{number:,} silenced" if (number := len(found.silenced) + len(found.excused)) else ""
     if parts:
-        causes = sum(not trouble.is_silenced for trouble in judged.troubles)
+        causes = sum(not group.is_silenced for group in judged.causes)
         return f"{parts} of {counted(causes, 'cause')}" + f"; {silenced}" * bool(silenced)
     clean = "not known to be clean" if found.unreached else "clean"
     return f"{clean} but for {silenced}" if silenced else clean
@@ -110,12 +110,12 @@ def silence_notes(silences: Iterable[SilenceState]) -> Iterator[str]:
             yield f"{one.silence.kind} {one.silence.id} of {one.silence.about} by {one.silence.by} {why}"
 
 
-def trouble_silences(trouble: CauseGroup) -> Iterator[str]:
+def trouble_silences(group: CauseGroup) -> Iterator[str]:
     """Yield who silenced findings of a cause, why and until when."""
-    marks = [one.silenced for one in trouble.findings if one.silenced is not None]
+    marks = [one.silenced for one in group.findings if one.silenced is not None]
     for mark in dict.fromkeys(marks):
         number = marks.count(mark)
-        of = "" if number == len(trouble.findings) else f"{number} of {len(trouble.findings)} findings "
+        of = "" if number == len(group.findings) else f"{number} of {len(group.findings)} findings "
         yield f"{of}{silence_text(mark)}"
 
 
@@ -123,20 +123,20 @@ def place_text(finding: Finding) -> str:
     return ":".join(part for part in (finding.device, finding.place) if part) or "fabric"
 
 
-def where(trouble: CauseGroup) -> str:
-    """Return the place of a cause, or the cable if that says more."""
-    head = trouble.head
-    if trouble.places > 1:
-        devices = tuple(dict.fromkeys(one.device for one in (head, *trouble.symptoms) if one.check == head.check))
-        return f"{counted(trouble.places, 'place')} on {listed(devices)}"
+def where(group: CauseGroup) -> str:
+    """The place of a cause, or its cable if there is one."""
+    head = group.head
+    if group.places > 1:
+        devices = tuple(dict.fromkeys(one.device for one in (head, *group.symptoms) if one.check == head.check))
+        return f"{counted(group.places, 'place')} on {listed(devices)}"
     cable = head.cause.partition(" (")[0] if " — " in head.cause or " → " in head.cause else ""
     return cable or place_text(head)
 
 
-def symptom_texts(trouble: CauseGroup) -> Iterator[str]:
+def symptom_texts(group: CauseGroup) -> Iterator[str]:
     """Yield the symptoms of a cause, grouped by check."""
     by_check: dict[str, list[str]] = {}
-    for finding in trouble.symptoms:
+    for finding in group.symptoms:
         by_check.setdefault(finding.check, []).append(place_text(finding))
     for check, places in by_check.items():
         yield f"{check}: {listed(tuple(dict.fromkeys(places)))}"

@@ -133,7 +133,7 @@ class _Families:
 
 
 def metrics(context: CheckContext, judged: Judged) -> str:
-    """Return all metrics in the text format of Prometheus."""
+    """All metrics in the text format of Prometheus."""
     families = _Families(judged.fabric)
     _run(families, judged)
     queues = {traffic.priority for traffic in (context.fabric.lossless.roce, context.fabric.lossless.cnp)}
@@ -168,7 +168,7 @@ def _run(families: _Families, judged: Judged) -> None:
 
 
 def _silenced(found: Judgement) -> Mapping[Labels, Verdict]:
-    """Return what is silenced, by check, device and port; `reached` for unreached devices."""
+    """What is silenced, by check, device and port; `reached` for unreached devices."""
     worst: dict[Labels, Verdict] = {}
     for one in found.silenced:
         labels = ("check", one.check), ("node", one.device), ("port", one.place.partition("/")[0])
@@ -223,13 +223,13 @@ def _peaks(families: _Families, seen: DeviceContext, lossless: tuple[int, ...]) 
 
 
 def _port(seen: DeviceContext, port: str) -> Labels | None:
-    """Return the labels of a port in the design; None for others."""
+    """The labels of a port in the design; None for others."""
     is_known = port in seen.ports or port in seen.nics
     return (("node", seen.name), ("port", port)) if is_known else None
 
 
 def _nic(seen: DeviceContext, port: str) -> Labels | None:
-    """Return the labels of a NIC, beginning with those of other exporters of RDMA counters."""
+    """The labels of a NIC, beginning with those of other exporters of RDMA counters."""
     nic = seen.nics.get(port)
     if nic is None:
         return None

@@ -119,7 +119,7 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
         yield from (f"  {line}" for line in unexplained_lines(plan))
     if left := left_lines(plan):
         yield ""
-        yield "Left as it is, by leave of the intent:"
+        yield "Left unchanged, by leave of the intent:"
         yield from (f"  {line}" for line in left)
     if line := unowned_line(plan):
         yield ""
@@ -195,7 +195,7 @@ def _markdown_lines(plan: Plan, most_lines: int) -> Iterator[str]:
         yield from (f"- {plain(line)}" for line in unexplained_lines(plan))
     if left := left_lines(plan):
         yield ""
-        yield "Left as it is, by `leave` of the intent:"
+        yield "Left unchanged, by `leave` of the intent:"
         yield ""
         yield from (f"- {plain(line)}" for line in left)
     if line := unowned_line(plan):

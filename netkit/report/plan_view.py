@@ -51,7 +51,7 @@ def groups(plan: Plan, most_lines: int = MOST_LINES) -> Iterator[GroupView]:
 
 
 def plan_of(plan: Plan, devices: Sequence[DevicePlan]) -> Plan:
-    """Return the part of a plan about some devices."""
+    """The part of a plan about some devices."""
     return Plan(plan.fabric, tuple(devices), (), (), plan.netkit)
 
 
@@ -117,7 +117,7 @@ def touched(blast: Blast) -> str:
 
 
 def why_not(strategy: Strategy) -> str:
-    """Return what the reasons of a strategy explain."""
+    """What the reasons of a strategy explain."""
     return "cannot be done" if strategy.is_refused else "no gentler method"
 
 
@@ -156,7 +156,7 @@ def _fitting(found: Iterable[Section], most_lines: int) -> Iterator[Section]:
 
 
 def _size(found: Iterable[Section]) -> int:
-    """Return the number of changes in sections."""
+    """The number of changes in sections."""
     return sum(len(section.lines) * max(1, len(section.places)) for section in found)
 
 

@@ -28,7 +28,7 @@ b{display:block;font-size:9pt}p{margin:.5mm 0}.far{border-top:0.2mm solid #888}
 
 
 def elevation_text(racks: Iterable[Rack]) -> str:
-    """Return each rack from its top to its bottom."""
+    """Each rack from its top to its bottom."""
     return "\n".join("".join(f"{line}\n" for line in _lines(rack)) for rack in racks)
 
 
@@ -46,7 +46,7 @@ def _units(one: RackDevice) -> str:
 
 
 def elevation_svg(racks: Sequence[Rack]) -> str:
-    """Return all racks side by side, a few in a row, as an SVG file that needs nothing else."""
+    """All racks side by side, a few in a row, as an SVG file that needs nothing else."""
     body: list[str] = []
     y = float(MARGIN)
     for start in range(0, len(racks), RACKS_IN_A_ROW):
@@ -85,7 +85,7 @@ def _named(name: str, note: str, x: float, y: float) -> str:
 
 
 def labels_page(fabric: str, cables: Iterable[CableRow]) -> str:
-    """Return a page to print with two labels for each cable: one for each end, which names both."""
+    """A page to print with two labels for each cable: one for each end, which names both."""
     labels = "\n".join(_label(one, near, far) for one in cables for near, far in (("from", "to"), ("to", "from")))
     title = f"<title>Cable labels of {escape(fabric)}</title>"
     head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{title}<style>{PAGE_STYLE}</style></head>'

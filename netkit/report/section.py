@@ -62,6 +62,6 @@ def sections(changes: Iterable[tuple[Change, tuple[ReportLine, ...]]]) -> Iterat
 
 
 def _shapes(section: Section) -> Sequence[Shape]:
-    """Return the variants of a heading with one word left open; an empty heading has one."""
+    """The variants of a heading with one word left open; an empty heading has one."""
     path, lines = section.path, section.lines
     return [(at, (*path[:at], "", *path[at + 1 :]), lines) for at in range(len(path))] or [(0, (), lines)]

@@ -1,4 +1,4 @@
-"""The addresses of hosts: their routing tables, and the groups that no state of the network can tell apart."""
+"""The addresses of hosts: their routing tables, and groups that are equivalent in every state of the network."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ class Cabling:
 
     @classmethod
     def of(cls, fabrics: Iterable[Fabric], left: Mapping[End, End] | None = None) -> "Cabling":
-        """Return the cables of fabrics and additional ones; where two differ, the last one wins."""
+        """The cables of fabrics and additional ones; where two differ, the last one wins."""
         ends: dict[End, End] = {}
         for near, far in (left or {}).items():
             ends[near], ends[far] = far, near
@@ -51,7 +51,7 @@ class NicTables:
 
 @dataclass(frozen=True, slots=True)
 class AddressGroup:
-    """Addresses of hosts at one leaf that no state can tell apart."""
+    """Addresses of hosts at one leaf that are equivalent in every state."""
 
     nics: tuple[NicTables, ...]
 
@@ -84,7 +84,7 @@ def nic_tables(
 
 
 def _private(hosts: Mapping[str, Sequence[HostRoutes]]) -> frozenset[Prefix]:
-    """Return the prefixes of links that one NIC shares with its leaf alone."""
+    """The prefixes of links that one NIC shares with its leaf alone."""
     owners: dict[Prefix, set[tuple[str, str]]] = defaultdict(set)
     for host, variants in hosts.items():
         for rail in (rail for routes in variants for rail in routes.rails):
@@ -94,7 +94,7 @@ def _private(hosts: Mapping[str, Sequence[HostRoutes]]) -> frozenset[Prefix]:
 
 
 def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
-    """Return the addresses a host at each port sees: those of the port, or of its VLAN."""
+    """The addresses a host at each port sees: those of the port, or of its VLAN."""
     found: dict[str, tuple[IPv4Interface, ...]] = defaultdict(tuple)
     for interface, address in router.addresses:
         if interface not in router.down:
@@ -108,7 +108,7 @@ def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
 def _table(
     routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[str], private: frozenset[Prefix]
 ) -> Table | None:
-    """Return the routing tables for a source address of the host; None if the host does not have it."""
+    """The routing tables for a source address of the host; None if the host does not have it."""
     rail = next((one for one in routes.rails if one.interface == interface), None)
     own = next((one for one in rail.addresses if one.ip == ip), None) if rail else None
     if rail is None or own is None:
@@ -120,7 +120,7 @@ def _table(
 def _rows(
     routes: HostRoutes, rail: HostRail, table: int, gateways: set[str], private: frozenset[Prefix]
 ) -> dict[Prefix, str]:
-    """Return one routing table: traffic towards another rail's interface counts as dropped."""
+    """One routing table: traffic towards another rail's interface counts as dropped."""
     rows: dict[Prefix, str] = {}
     for other in sorted(routes.rails, key=lambda one: one is not rail):
         for route in other.routes:
@@ -147,7 +147,7 @@ def address_groups(
     for nic in nics:
         number = int(IPv4Address(nic.address))
         cover = frozenset(one for one in covers[nic.leaf] if network_address(number, one[1]) == one[0])
-        # Hosts change one after another: those that change are told apart.
+        # Hosts change one after another, so those that change are separate.
         host = nic.host if any(len(set(tables)) > 1 for tables in nic.tables) else ""
         found[nic.leaf, cover, nic.is_on_leaf, nic.tables, host].append(nic)
     return (AddressGroup(tuple(members)) for members in found.values())
@@ -171,5 +171,4 @@ def prefix_layers(
 
 
 def network_address(number: int, length: int) -> int:
-    """Return the network address of an address."""
     return number >> (ADDRESS_BITS - length) << (ADDRESS_BITS - length)

@@ -1,4 +1,4 @@
-"""The routing a design stands for, without its files: for devices that run what is intended, or were not read.
+"""The routing of a design, without its files: for devices that run what is intended, or were not read.
 
 `tests/platforms/test_routing.py` holds it against what each platform reads from the rendered files.
 """

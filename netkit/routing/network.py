@@ -1,12 +1,12 @@
 """The routes of a whole fabric in one state: which hosts reach each other, and over how many paths.
 
-The rules are those of FRR: sessions need both ends, a missing filter denies, an AS path with one's own number
+The rules are those of FRR: sessions need both ends, a missing filter denies, an AS path with the own number
 is refused, a drained route is the last resort, equal paths share the traffic, the longest prefix wins. What is computed
 is the state after everything has settled; how long that takes is not part of it.
 
-Addresses of hosts that no state can tell apart are one destination, and a set of destinations is an integer with a bit
-for each. Routes are computed for all destinations at once: a filter is a mask, and a session costs a few operations on
-integers whatever the number of destinations.
+Addresses of hosts that are equivalent in every state are one destination, and a set of destinations is an integer with
+a bit for each. Routes are computed for all destinations at once: a filter is a mask, and a session costs a few
+operations on integers whatever the number of destinations.
 """
 
 from collections import Counter, defaultdict, deque
@@ -135,7 +135,7 @@ class Network:
         self._last: _Tables | None = None
 
     def outlook(self, state: NetworkState, wanted: Mapping[str, int] | None = None) -> Outlook:
-        """Return the reachability in a state, once its routes have converged.
+        """The reachability in a state, once its routes have converged.
 
         `wanted`: by leaf, the destinations whose paths are counted; by default all it can send to.
         """
@@ -156,7 +156,7 @@ class Network:
         return Outlook(rows, widths)
 
     def carriers(self, state: NetworkState) -> frozenset[str]:
-        """Return the devices that traffic between hosts depends on in a state."""
+        """The devices that traffic between hosts depends on in a state."""
         rows = self.outlook(state).rows
         hops = self._hops(self._tables(state))
         found = {nic.host for row, group in zip(rows, self.groups, strict=True) if row for nic in group.nics}
@@ -167,7 +167,7 @@ class Network:
         return frozenset(found)
 
     def used(self, state: NetworkState, name: str) -> frozenset[str]:
-        """Return the ports of a device with sessions that neither end drains, if it is known."""
+        """The ports of a device with sessions that neither end drains, if it is known."""
         if self.router(state, name).is_drained or name in state.drained:
             return frozenset()
         return frozenset(
@@ -177,7 +177,7 @@ class Network:
         )
 
     def speaking(self, state: NetworkState, name: str) -> frozenset[str]:
-        """Return the ports of a device with a session over which routes may pass in both directions."""
+        """The ports of a device with a session over which routes may pass in both directions."""
         return frozenset(
             near.interface
             for peer, far, near in (self._sessions(state, name) if name in self._routers else ())
@@ -203,7 +203,7 @@ class Network:
         return found
 
     def _allowed(self, end: tuple[str, int, str], index: Mapping[Prefix, int]) -> int:
-        """Return which of these prefixes a route map permits, a bit for each."""
+        """Which of these prefixes a route map permits, a bit for each."""
         name, phase, route_map = end
         router = self._routers[name][phase]
         clauses = clauses_of(router, route_map)
@@ -211,7 +211,7 @@ class Network:
         return sum(mask for mask, _ in permitted(clauses, lists, index, is_drained=False))
 
     def at(self, leaf: str) -> int:
-        """Return the groups at a leaf, a bit for each."""
+        """The groups at a leaf, a bit for each."""
         return self._at_leaf.get(leaf, 0)
 
     def is_known(self, name: str, port: str) -> bool:
@@ -219,7 +219,7 @@ class Network:
         return self._ends.get((name, port), ("", ""))[0] in self._routers
 
     def router(self, state: NetworkState, name: str) -> Router:
-        """Return what a device runs in a state."""
+        """What a device runs in a state."""
         return self._routers[name][self._phase(state, name)]
 
     def _phase(self, state: NetworkState, name: str) -> int:
@@ -255,7 +255,7 @@ class Network:
         return tables
 
     def _changed(self, one: NetworkState, other: NetworkState) -> set[str]:
-        """Return the routers that differ between two states."""
+        """The routers that differ between two states."""
         names = {name for name in one.phases.keys() | other.phases.keys() if name in self._routers}
         changed = {name for name in names if self.router(one, name) != self.router(other, name)}
         changed |= {name for name, _ in one.down ^ other.down if name in self._routers}
@@ -270,7 +270,7 @@ class Network:
         return is_kept and bare[0] == bare[1] and one.drained == other.drained
 
     def _peers(self, name: str) -> set[str]:
-        """Return the routers that have a session with a router in any state."""
+        """The routers that have a session with a router in any state."""
         ports = {one.interface for router in self._routers[name] for one in router.sessions}
         ends = (self._ends.get((name, port), ("", "")) for port in ports)
         return {peer for peer, _ in ends if peer in self._routers}
@@ -382,7 +382,7 @@ class Network:
     def _filter(
         self, state: NetworkState, name: str, route_map: str, number: int, *, is_drained: bool
     ) -> tuple[tuple[int, Clause], ...]:
-        """Return what a route map permits in a layer: destinations, and the entry that permits them."""
+        """What a route map permits in a layer: destinations, and the entry that permits them."""
         key = (name, self._phase(state, name), route_map, number, is_drained)
         found = self._filtered.get(key)
         if found is None:
@@ -407,7 +407,7 @@ class Network:
         return found
 
     def _static(self, router: Router) -> int:
-        """Return the groups that static routes take out of the fabric: none is longer among the routes of BGP."""
+        """The groups that static routes take out of the fabric: none is longer among the routes of BGP."""
         routes = [prefix_of(route.prefix) for route in router.static]
         swallowed = 0
         for index, group in enumerate(self.groups):
@@ -426,7 +426,7 @@ class Network:
         return swallowed
 
     def _attached(self, state: NetworkState) -> int:
-        """Return the groups whose address is configured on the host and on its leaf."""
+        """The groups whose address is configured on the host and on its leaf."""
         found = 0
         for index, group in enumerate(self.groups):
             nic = group.nics[0]
@@ -436,7 +436,7 @@ class Network:
         return found
 
     def _table(self, state: NetworkState, nic: NicTables) -> Table | None:
-        """Return a host's routing tables for a source address in a state."""
+        """A host's routing tables for a source address in a state."""
         tables = nic.tables[self._phase(state, nic.leaf)]
         return tables[min(state.phases.get(nic.host, 0), len(tables) - 1)]
 
@@ -459,7 +459,7 @@ class Network:
         return good
 
     def _row(self, state: NetworkState, index: int, delivered: Mapping[str, int], attached: int) -> int:
-        """Return the groups that a group can send to."""
+        """The groups that a group can send to."""
         nic = self.groups[index].nics[0]
         table = self._table(state, nic) or ()
         if table not in self._sent:
@@ -468,7 +468,7 @@ class Network:
         return (to_leaf & delivered[nic.leaf]) | (on_link & self._at_leaf[nic.leaf] & attached)
 
     def _sent_by(self, table: Table) -> tuple[int, int]:
-        """Return the groups a host sends to its leaf, and those it takes to be on-link."""
+        """The groups a host sends to its leaf, and those it takes to be on-link."""
         to_leaf = on_link = 0
         stages = [(dict(rows), sorted({length for (_, length), _ in rows}, reverse=True)) for rows in table]
         for index, group in enumerate(self.groups):
@@ -513,7 +513,7 @@ def _merged(adverts: Iterable[_Advert]) -> Iterator[_Advert]:
 
 
 def _forwarding(ribs: Sequence[_Rib]) -> tuple[tuple[str, int], ...]:
-    """Return the next hops of a router over all layers: the longest prefix wins."""
+    """The next hops of a router over all layers: the longest prefix wins."""
     if len(ribs) == 1:
         return ribs[0].hops
     found: list[tuple[str, int]] = []
@@ -525,7 +525,7 @@ def _forwarding(ribs: Sequence[_Rib]) -> tuple[tuple[str, int], ...]:
 
 
 def _narrowest(hops: Iterable[tuple[str, int]], wanted: int) -> int:
-    """Return the least number of equal paths to any of the wanted destinations; 0 when none is wanted."""
+    """The least number of equal paths to any of the wanted destinations; 0 when none is wanted."""
     counts: dict[int, int] = defaultdict(int)
     for _, mask in hops:
         counts[mask & wanted] += 1

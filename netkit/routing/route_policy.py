@@ -35,7 +35,7 @@ def _is_inside(network: IPv4Network, summary: IPv4Network) -> bool:
 
 
 def clauses_of(router: Router, route_map: str) -> tuple[Clause, ...]:
-    """Return the entries of a route map; a missing one denies, as does having none where a policy is required."""
+    """The entries of a route map; a missing one denies, as does having none where a policy is required."""
     if route_map == NO_MAP:
         return () if router.requires_policy else PERMIT_ALL
     return tuple(router.route_maps.get(route_map, ()))
@@ -61,7 +61,7 @@ def permitted(
     index: Mapping[Prefix, int],
     is_drained: bool,
 ) -> tuple[tuple[int, Clause], ...]:
-    """Return the destinations of a layer that a route map permits, by the permitting entry."""
+    """The destinations of a layer that a route map permits, by the permitting entry."""
     masks: dict[int, int] = defaultdict(int)
     rules = {
         name: [

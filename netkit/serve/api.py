@@ -53,14 +53,14 @@ def status(served: ServedFabric, given: Given) -> dict[str, Any]:
 
 
 def own_checks(served: ServedFabric) -> OwnChecks:
-    """Return what this server does for a fabric; MissingError if another one checks it."""
+    """What this server does for a fabric; MissingError if another one checks it."""
     if served.own is None:
         raise MissingError(f"{name(served.fabric)} is not checked by this server: ask the one that does")
     return served.own
 
 
 def now(served: ServedFabric, given: Given) -> dict[str, Any]:
-    """Return the data of the first page."""
+    """The data of the first page."""
     Query.of(given)
     return current.now(served)
 
@@ -69,12 +69,12 @@ def causes(served: ServedFabric, given: Given) -> dict[str, Any]:
     """List all open causes, in order of repair."""
     query = Query.of(given, "device", "check", "verdict", "limit", "offset")
     look, verdict = current.CurrentState.of(served, time.time()), query.verdict()
-    if look.trouble is not None:
-        raise look.trouble
+    if look.store_error is not None:
+        raise look.store_error
     kept = [
         one
         for one in look.status.open_now.causes
-        if verdict in {None, one.trouble.verdict}
+        if verdict in {None, one.group.verdict}
         and any(query.matches("device", key.device) and query.matches("check", key.check) for key in one.keys)
     ]
     return _paged(served, "causes", sliced(query, kept, lambda one: current.cause(one, look)))
@@ -135,7 +135,7 @@ def findings(served: ServedFabric, given: Given) -> dict[str, Any]:
 
 
 def _skipped(served: ServedFabric, run: CheckRun, query: Query) -> StoredPage[Finding]:
-    """Return what a run could not judge, of which only whole judgements know."""
+    """What a run could not judge, of which only whole judgements know."""
     if run.devices * len(run.layers) > MOST_JUDGED:
         raise QueryError(f"the run is too large to look for what it skipped: netkit history --checks {run.name}")
     found = (one for one in served.records.skipped(run) if _matches(query, one))
@@ -198,7 +198,7 @@ def devices(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def device(report: dict[str, Any], wanted: str) -> dict[str, Any]:
-    """Return everything in a report about a device, and the causes that involve it."""
+    """Everything in a report about a device, and the causes that involve it."""
     found = next((one for one in report["devices"] if one["name"] == wanted), None)
     if found is None:
         raise MissingError(f"no device {wanted[:80]!r} in the run {report['run']}")

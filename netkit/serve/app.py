@@ -180,7 +180,7 @@ def _text_answer(code: int, text: str) -> Response:
 
 
 async def served_by(fabrics: Fabrics, request: Request) -> ServedFabric:
-    """Return the fabric that a request is about: the one in its address, else the server's first."""
+    """The fabric that a request is about: the one in its address, else the server's first."""
     key = request.path_params.get("fabric")
     found = fabrics.own[0] if key is None else await run_in_threadpool(fabrics.find, key)
     if found is None:
@@ -272,7 +272,7 @@ class _Paths:
         return answered
 
     async def _made(self, request: Request, wanted: str) -> tuple[Records, CheckRun]:
-        """Return a run, once its report exists; MissingError if another server makes it."""
+        """A run, once its report exists; MissingError if another server makes it."""
         served = await served_by(self.fabrics, request)
         own = api.own_checks(served)
         one = await run_in_threadpool(api.chosen, served, wanted)

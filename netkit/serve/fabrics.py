@@ -32,18 +32,18 @@ class Fabrics:
     _others: dict[Source, ServedFabric] = field(default_factory=dict)
 
     def every(self) -> tuple[ServedFabric, ...]:
-        """Return all fabrics: its own, and those in the store but for labs."""
+        """All fabrics: its own, and those in the store but for labs."""
         own = {one.records.source for one in self.own}
         try:
             with self.store.open() as store:
                 found = [one for one in store.sources() if one not in own and not one.lab]
         except StoreError:
-            found = list(self._others)  # each fabric tells what is wrong with the store
+            found = list(self._others)  # each fabric reports the problem of the store
         self._others = {one: self._others.get(one) or _elsewhere(one, self.store) for one in found}
         return (*self.own, *self._others.values())
 
     def find(self, key: str) -> ServedFabric | None:
-        """Return the fabric that an address names."""
+        """The fabric that an address names."""
         return next((one for one in self.every() if key_of(one.records.source) == key), None)
 
     def worst_first(self, now_s: float) -> list[dict[str, Any]]:
@@ -52,12 +52,12 @@ class Fabrics:
 
 
 def key_of(source: Source) -> str:
-    """Return the name of a fabric in addresses."""
+    """The name of a fabric in addresses."""
     return source.fabric + (f"+{source.lab}" if source.lab else "") + (f"@{source.site}" if source.site else "")
 
 
 def base_of(source: Source) -> str:
-    """Return the address of the page of a fabric."""
+    """The address of the page of a fabric."""
     return f"/fabrics/{quote(key_of(source), safe='@+')}"
 
 
@@ -77,7 +77,7 @@ def _described(served: ServedFabric, now_s: float) -> dict[str, Any]:
         "checked_s": None if look.whole is None else look.whole.taken_s,
         "every_s": look.every_s,
         "is_overdue": look.is_stale,
-        "trouble": "" if look.trouble is None else cut(str(look.trouble)),
+        "trouble": "" if look.store_error is None else cut(str(look.store_error)),
     }
 
 
@@ -88,10 +88,10 @@ def _badness(one: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _elsewhere(source: Source, store: StoreReader) -> ServedFabric:
-    """Return a fabric that another server checks, as far as the store knows it."""
+    """A fabric that another server checks, as far as the store knows it."""
     return ServedFabric(Records(store, source, NOWHERE), base=base_of(source))
 
 
 def described(fabrics: Fabrics) -> dict[str, Any]:
-    """Return the fabrics for programs."""
+    """The fabrics for programs."""
     return {"items": fabrics.worst_first(time.time())}

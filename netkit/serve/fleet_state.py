@@ -11,7 +11,7 @@ from netkit.report.page.table import cut, name
 
 EVERY_S = 15.0
 OLD_S = 120.0
-"""After so long without an answer of the broker, what is known of the sites is no longer current."""
+"""After this long without an answer of the broker, the known state of the sites is outdated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class FleetState:
             yield f"{places}: the broker does not answer: {cut(failure)}"
 
     def described(self, now_s: float) -> dict[str, Any]:
-        """Return it for programs and pages."""
+        """The state as plain values, for programs and pages."""
         return {
             "asked_s": self.asked_s or None,
             "problems": list(self.problems(now_s)),
@@ -62,14 +62,14 @@ def _printable(worker: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class FleetPoll:
-    """Asks again and again, in a thread of its own, so that a broker that hangs delays nothing else."""
+    """Polls in its own thread, so that a broker that hangs delays nothing else."""
 
     def __init__(self, ask: Callable[[], FleetState], every_s: float = EVERY_S) -> None:
         self._ask, self._every_s = ask, every_s
         self._state = FleetState()
 
     def __call__(self) -> FleetState:
-        """Return what was reported last."""
+        """What was reported last."""
         return self._state
 
     def start(self) -> None:

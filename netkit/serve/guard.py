@@ -44,7 +44,7 @@ class Token:
         return hmac.compare_digest(_digest(given), _digest(self.text))
 
     def session(self, now_s: float) -> str:
-        """Return a session cookie; it cannot be made without the token."""
+        """A session cookie; it cannot be made without the token."""
         head = f"{int(now_s) + SESSION_S}.{secrets.token_hex(8)}"
         return f"{head}.{self._mark(head)}"
 
@@ -56,7 +56,7 @@ class Token:
         return now_s < int(head.partition(".")[0])
 
     def form(self, session: str) -> str:
-        """Return the token of forms in a session (CSRF); no other page can know it."""
+        """The token of forms in a session (CSRF); no other page can know it."""
         return hmac.new(self.text.encode(), f"netkit form {session}".encode(), hashlib.sha256).hexdigest()
 
     def _mark(self, head: str) -> str:
@@ -75,7 +75,7 @@ class Guesses:
     wrong: OrderedDict[str, list[float]] = field(default_factory=OrderedDict)
 
     def wait_s(self, address: str) -> float:
-        """Return how long an address has to wait before it may try again."""
+        """How long an address has to wait before it may try again."""
         recent = [at_s for at_s in self.wrong.get(address, ()) if self.clock() - at_s < WRONG_S]
         return 0.0 if len(recent) < MOST_WRONG else WRONG_S - (self.clock() - recent[0])
 
@@ -111,7 +111,7 @@ MADE = "token"
 
 
 def token_of(file: Path | None, folder: Path) -> tuple[Token, str]:
-    """Return the token, and where it comes from."""
+    """The token, and where it comes from."""
     if file is not None:
         return _checked(_read(file), str(file)), str(file)
     if value := os.environ.get(VARIABLE, ""):
@@ -123,10 +123,10 @@ def token_of(file: Path | None, folder: Path) -> tuple[Token, str]:
 
 
 def proposer_token(file: Path, reader: Token) -> Token:
-    """Return the token that may propose; it must not be the one that reads."""
+    """The token that may propose; it must not be the one that reads."""
     found = _checked(_read(file), str(file))
     if found.is_it(reader.text):
-        what = f"{file}: the token that may propose is the one that reads"
+        what = f"{file}: the proposer token is the same as the reading token"
         raise UsageError(Problem(what, "make another one with openssl rand -base64 32"))
     return found
 
@@ -174,7 +174,7 @@ TITLES = {
 }
 UNKNOWN = "send the token: Authorization: Bearer TOKEN"
 WRONG_TOKEN = "That is not the token."  # noqa: S105 (a message)
-WRONG_HOST = "this server is not known by that name: add it with netkit serve --name"
+WRONG_HOST = "unknown host name: add it with netkit serve --name"
 LATER = "Too many wrong tokens from this address: try again in a minute."
 
 
@@ -197,7 +197,7 @@ class Door:
     """Reads everything too, and may propose changes of the intent (MCP); it opens no session and changes no silence."""
 
     def refused(self, request: Request) -> Response | None:
-        """Return the answer that refuses a request, or None to let it pass."""
+        """The answer that refuses a request, or None to let it pass."""
         if not is_own_name(request.headers.get("host", ""), self.names):
             return _refusal(request, 421, WRONG_HOST)
         if request.url.path in OPEN or self._has_session(request):
@@ -218,7 +218,7 @@ class Door:
         return bool(session) and self.token.has_made(session, time.time())
 
     def form(self, request: Request) -> str:
-        """Return the token of forms for this browser (CSRF); empty without a session."""
+        """The token of forms for this browser (CSRF); empty without a session."""
         return self.token.form(request.cookies[self.cookie]) if self._has_session(request) else ""
 
     def is_own_form(self, request: Request, given: str) -> bool:
@@ -232,7 +232,7 @@ class Door:
         return self.token.is_it(_bearer(request))
 
     def access(self, request: Request) -> Access:
-        """Return what the token permits that a request carries itself."""
+        """What the token permits that a request carries itself."""
         if self.proposer is not None and self.proposer.is_it(_bearer(request)):
             return "propose"
         return "read" if self.is_program(request) else "none"
@@ -298,7 +298,7 @@ def _bearer(request: Request) -> str:
 
 
 def address_of(request: Request) -> str:
-    """Return the client's address; behind a proxy, that of the proxy."""
+    """The client's address; behind a proxy, that of the proxy."""
     return request.client.host if request.client is not None else ""
 
 
@@ -321,7 +321,7 @@ def problem(code: int, detail: str, headers: dict[str, str] | None = None) -> Re
 
 
 async def form_of(request: Request, most: int) -> dict[str, str] | None:
-    """Return the fields of a form, each given once; None for anything else."""
+    """The fields of a form, each given once; None for anything else."""
     body = await body_of(request)
     try:
         found = parse_qs((body or b"").decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=most)
@@ -333,7 +333,7 @@ async def form_of(request: Request, most: int) -> dict[str, str] | None:
 
 
 async def body_of(request: Request) -> bytes | None:
-    """Return the body of a request; None if it is too large or the client has gone."""
+    """The body of a request; None if it is too large or the client has gone."""
     body = b""
     try:
         async for chunk in request.stream():

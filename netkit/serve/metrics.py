@@ -14,12 +14,12 @@ OWN = {
     "netkit_serve_next_round_timestamp_seconds": ("gauge", "When the next check is due"),
     "netkit_serve_rounds_total": ("counter", "Checks begun"),
     "netkit_serve_rounds_missed_total": ("counter", "Checks that were due and did not run"),
-    "netkit_serve_rounds_failed_total": ("counter", "Checks that could not do their work"),
-    "netkit_serve_round_timestamp_seconds": ("gauge", "When the last check that ended had begun"),
+    "netkit_serve_rounds_failed_total": ("counter", "Checks that could not run"),
+    "netkit_serve_round_timestamp_seconds": ("gauge", "When the last finished check began"),
     "netkit_serve_round_duration_seconds": ("gauge", "How long the last check took"),
-    "netkit_serve_round_exit_code": ("gauge", "What it ended with: 0 well, 1 fails, 4 not reached, 3 could not run"),
-    "netkit_serve_round_success_timestamp_seconds": ("gauge", "When the last check that did its work had ended"),
-    "netkit_serve_backup_timestamp_seconds": ("gauge", "When the last backup that did its work had ended"),
+    "netkit_serve_round_exit_code": ("gauge", "Its exit code: 0 success, 1 failures, 4 not reached, 3 could not run"),
+    "netkit_serve_round_success_timestamp_seconds": ("gauge", "When the last successful check ended"),
+    "netkit_serve_backup_timestamp_seconds": ("gauge", "When the last successful backup ended"),
 }
 """Family → type and meaning."""
 
@@ -36,7 +36,7 @@ ASKED = "netkit_serve_fleet_asked_timestamp_seconds"
 
 
 def metrics_text(fabrics: Sequence[ServedFabric], fleet: FleetState | None = None) -> str:
-    """Return the metrics of the fabrics that this server checks, and a summary of every fabric it knows."""
+    """The metrics of the fabrics that this server checks, and a summary of every fabric it knows."""
     found: dict[str, list[str]] = {}
     for served in fabrics:
         for family, value in _values(served.own) if served.own is not None else ():
@@ -52,7 +52,7 @@ def metrics_text(fabrics: Sequence[ServedFabric], fleet: FleetState | None = Non
 
 
 def _of_fleet(fleet: FleetState) -> str:
-    """Return the metrics of the sites, unless they are no longer current, and how old they are."""
+    """The metrics of the sites, unless they are no longer current, and how old they are."""
     if not fleet.asked_s:
         return ""
     head = f"# HELP {ASKED} When the sites of the fleet were asked last\n# TYPE {ASKED} gauge\n"
@@ -94,7 +94,7 @@ def _summary(served: ServedFabric) -> Iterator[tuple[str, float, dict[str, str]]
         return
     yield "netkit_fabric_checked_timestamp_seconds", look.whole.taken_s, {}
     yield "netkit_fabric_overdue", look.is_stale, {}
-    if look.trouble is None:
+    if look.store_error is None:
         counts = look.status.open_now.counts
         for word in ("error", "fail", "warn"):
             yield "netkit_fabric_open_causes", counts[word], {"verdict": word}

@@ -45,7 +45,7 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 
 
 def state_of(run: CheckRun) -> HealthState:
-    """Return the state of the fabric in a run; never healthy if nothing, or only a part, was judged."""
+    """The state of the fabric in a run; never healthy if nothing, or only a part, was judged."""
     counts = run.counts
     if not counts.examined:
         return HealthState.UNKNOWN
@@ -169,7 +169,7 @@ class ServedFabric:
         return f"{API}{self.base}"
 
     def every_s(self, runs: Sequence[CheckRun]) -> float:
-        """Return how often it is checked: by the schedule, or judging by the last runs, newest first."""
+        """How often it is checked: by the schedule, or judging by the last runs, newest first."""
         if self.own is not None:
             return self.own.agenda.every_s
         times = [one.taken_s for one in runs[:MOST_GAPS]]
@@ -198,13 +198,13 @@ class CurrentState:
     whole: CheckRun | None
     """The last run that covers everything the schedule covers; later ones may cover a part."""
     status: FabricStatus
-    trouble: StoreError | None
+    store_error: StoreError | None
     is_stale: bool
     every_s: float
 
     @classmethod
     def of(cls, served: ServedFabric, now_s: float) -> "CurrentState":
-        runs, trouble = served.records.known()
+        runs, store_error = served.records.known()
         latest = runs[0] if runs else None
         whole = _whole(runs, served.diary)
         status = NOTHING
@@ -212,18 +212,18 @@ class CurrentState:
             try:
                 status = served.records.status(latest)
             except StoreError as error:
-                trouble = error
+                store_error = error
         every_s = served.every_s(runs)
         is_stale = whole is not None and now_s - whole.taken_s > STALE_INTERVALS * every_s
-        return cls(latest, whole, status, trouble, is_stale, every_s)
+        return cls(latest, whole, status, store_error, is_stale, every_s)
 
     @property
     def state(self) -> HealthState:
         """The state of the fabric; it is never healthy without a recent check."""
         open_now = self.status.open_now
         if open_now.counted:
-            return max((OF_VERDICT[one.trouble.verdict] for one in open_now.counted), key=list(HealthState).index)
-        if self.whole is None or self.trouble is not None or self.is_stale or not self.whole.counts.examined:
+            return max((OF_VERDICT[one.group.verdict] for one in open_now.counted), key=list(HealthState).index)
+        if self.whole is None or self.store_error is not None or self.is_stale or not self.whole.counts.examined:
             return HealthState.UNKNOWN
         return HealthState.UNREACHED if open_now.unreached else HealthState.PASS
 
@@ -231,13 +231,13 @@ class CurrentState:
     def text(self) -> str:
         open_now, silenced = self.status.open_now, self.status.open_now.counts["silenced"]
         if self.whole is None:
-            return "not known" if self.trouble is not None else "no run yet"
+            return "not known" if self.store_error is not None else "no run yet"
         parts = [f"{counted(len(open_now.counted), 'cause')} open"] if open_now.counted else []
         unreached = open_now.counts["unreached"]
         parts += [f"{counted(unreached, 'device')} not reached"] if unreached else []
         if parts:
             return ", ".join([*parts, f"{silenced} silenced"] if silenced else parts)
-        if self.is_stale or self.trouble is not None:
+        if self.is_stale or self.store_error is not None:
             return "not known now"
         if not self.whole.counts.examined:
             return "nothing could be judged"
@@ -245,7 +245,7 @@ class CurrentState:
 
 
 def _whole(runs: Sequence[CheckRun], diary: Diary) -> CheckRun | None:
-    """Return the newest run that covers at least as much as the last one of the schedule."""
+    """The newest run that covers at least as much as the last one of the schedule."""
     named = {one.run for one in diary.rounds if one.kind == "check"}
     scheduled = next((one for one in runs if one.name in named), None)
     if scheduled is None:
@@ -256,7 +256,7 @@ def _whole(runs: Sequence[CheckRun], diary: Diary) -> CheckRun | None:
 
 
 def now(served: ServedFabric) -> dict[str, Any]:
-    """Return the current state of the fabric."""
+    """The current state of the fabric."""
     at_s = time.time()
     look = CurrentState.of(served, at_s)
     open_now, well = look.status.open_now, look.status.well
@@ -307,8 +307,8 @@ def _looked(run: CheckRun | None) -> dict[str, Any] | None:
 
 def _unknown(look: CurrentState, diary: Diary) -> Iterator[dict[str, Any]]:
     """Yield the reasons why something is unknown now."""
-    if look.trouble is not None:
-        yield _reason("store", f"the store cannot be read: {look.trouble}")
+    if look.store_error is not None:
+        yield _reason("store", f"the store cannot be read: {look.store_error}")
     if look.is_stale and look.whole is not None:
         yield _reason("stale", "the last check of the whole fabric is too old to rely on", look.whole.taken_s)
     for one in failed(diary):
@@ -342,12 +342,12 @@ def _reason(kind: str, text: str, since_s: float | None = None) -> dict[str, Any
 
 
 def cause(one: OpenCause, look: CurrentState) -> dict[str, Any]:
-    """Return an open cause as a report has it, and since when it is open."""
+    """An open cause as a report has it, and since when it is open."""
     named = hashlib.sha256(one.keys[0].id.encode("utf-8", "replace")).hexdigest()[:12]
     latest_s = look.latest.taken_s if look.latest is not None else 0.0
     return {
         "id": named,
-        **cause_document(one.trouble, one.layer),
+        **cause_document(one.group, one.layer),
         "since_s": one.since_s,
         "seen_s": one.seen_s,
         "run": one.run,
@@ -357,7 +357,7 @@ def cause(one: OpenCause, look: CurrentState) -> dict[str, Any]:
 
 
 def missed(one: CheckState, excused: Mapping[str, Silenced]) -> dict[str, Any]:
-    """Return an unreached device, and who silenced that."""
+    """An unreached device, and who silenced that."""
     mark = excused.get(one.key.device)
     silenced = "" if mark is None else cut(silence_text(mark))
     about = {"device": name(one.key.device), "reason": cut(one.text), "silenced": silenced}
@@ -365,7 +365,7 @@ def missed(one: CheckState, excused: Mapping[str, Silenced]) -> dict[str, Any]:
 
 
 def deploys(served: ServedFabric) -> list[dict[str, Any]]:
-    """Return the last deploys, newest first; a running one comes first."""
+    """The last deploys, newest first; a running one comes first."""
     return [] if served.own is None else [_deploy(one) for one in served.own.deploys.read(MOST_DEPLOYS)]
 
 
@@ -391,7 +391,7 @@ def _deploy(one: RecentRun) -> dict[str, Any]:
 
 
 def _result(one: RecentRun) -> tuple[str, str]:
-    """Return the state of a run as a keyword and as a text."""
+    """The state of a run as a keyword and as a text."""
     if one.damage:
         return "unknown", f"cannot be read: {one.damage}"
     if one.outcome is None:

@@ -47,7 +47,7 @@ def openapi() -> dict[str, Any]:
             "responses": {
                 "Unauthorized": _answer("no token, or a wrong one", "Problem", "application/problem+json"),
                 "Problem": _answer("why it is not answered", "Problem", "application/problem+json"),
-                "NotModified": {"description": "what the given ETag names is still right"},
+                "NotModified": {"description": "unchanged since the given ETag"},
             },
         },
     }
@@ -55,15 +55,15 @@ def openapi() -> dict[str, Any]:
 
 def _paths() -> dict[str, Any]:
     filters = [_filter("device"), _filter("check"), _filter("place"), _query("verdict", VERDICT, "with this verdict")]
-    pages = [_limit(), _query("offset", COUNT, "how many items to leave out at the beginning")]
+    pages = [_limit(), _query("offset", COUNT, "how many items to skip")]
     run = _path_part("run", "the name of a run, or latest")
     before = _query("before", TEXT, "only runs before this one, by name")
     found = {
         "/api/v1/status": _get("status", "How the schedule goes", "Status"),
-        "/api/v1/now": _get("now", "How the fabric stands now: what the first page shows", "Now"),
+        "/api/v1/now": _get("now", "The current state of the fabric: the data of the first page", "Now"),
         "/api/v1/causes": _get(
             "causes",
-            "All open causes, what is to be repaired first before the others",
+            "All open causes, in the order of repair",
             "Causes",
             *filters[:2],
             filters[3],
@@ -74,7 +74,7 @@ def _paths() -> dict[str, Any]:
         "/api/v1/runs/{run}": _get("run", "The report on a run", "Report", run),
         "/api/v1/findings": _get(
             "findings",
-            "What a run found, the worst first; without a verdict, what is wrong",
+            "The findings of a run, the worst first; by default those that do not pass",
             "Findings",
             _query("run", TEXT, "the name of a run; by default the latest"),
             *filters,
@@ -82,18 +82,18 @@ def _paths() -> dict[str, Any]:
         ),
         "/api/v1/states": _get(
             "states",
-            "How checks stand since when, the worst first; without a verdict, what is not well",
+            "The states of checks and since when, the worst first; by default those that do not pass",
             "States",
             *filters,
             *pages,
         ),
-        "/api/v1/devices": _get("devices", "All devices as the latest run saw them", "Devices"),
+        "/api/v1/devices": _get("devices", "All devices in the latest run", "Devices"),
         "/api/v1/devices/{device}": _get(
-            "device", "A device as the latest run saw it", "Device", _path_part("device", "its name in the design")
+            "device", "A device in the latest run", "Device", _path_part("device", "its name in the design")
         ),
-        "/api/v1/trends": _get("trends", "How things went from run to run", "Trends"),
+        "/api/v1/trends": _get("trends", "Trends from run to run", "Trends"),
         "/api/v1/silences": {
-            **_get("silences", "What is silenced, by whom, why and until when", "Silences"),
+            **_get("silences", "Silences with author, reason and end", "Silences"),
             **_change("post", "silence", "Silence something, or acknowledge what the newest run found", "201"),
         },
         "/api/v1/silences/{id}": _change(
@@ -102,7 +102,7 @@ def _paths() -> dict[str, Any]:
             "End a silence or an acknowledgement",
             "200",
             _path_part("id", "its name"),
-            {**_query("by", {**TEXT, "maxLength": LONGEST}, "who ends it"), "required": True},
+            {**_query("by", {**TEXT, "maxLength": LONGEST}, "the person who ends it"), "required": True},
         ),
     }
     return {
@@ -119,17 +119,17 @@ def _of_fabric(methods: Schema) -> Schema:
     fabric = _path_part("fabric", "its key in /api/v1/fabrics")
     return {
         method: {
-            **told,
-            "operationId": f"{told['operationId']}_of_fabric",
-            "parameters": [fabric, *told.get("parameters", ())],
+            **operation,
+            "operationId": f"{operation['operationId']}_of_fabric",
+            "parameters": [fabric, *operation.get("parameters", ())],
         }
-        for method, told in methods.items()
+        for method, operation in methods.items()
     }
 
 
 def _get(operation: str, summary: str, schema: str, *parameters: Schema) -> Schema:
     problems = {code: {"$ref": "#/components/responses/Problem"} for code in REFUSED}
-    tag = {"ETag": {"description": "names this answer, for If-None-Match", "schema": TEXT}}
+    tag = {"ETag": {"description": "identifies this answer, for If-None-Match", "schema": TEXT}}
     return {
         "get": {
             "operationId": operation,
@@ -202,7 +202,7 @@ def _or_none(schema: Schema) -> Schema:
 
 
 def _paged(schema: str, **beside: Schema) -> Schema:
-    following = {"type": ["string", "null"], "description": "where the next items are; null after the last"}
+    following = {"type": ["string", "null"], "description": "the path of the next items; null after the last"}
     return _object(**beside, items=_many(_ref(schema)), total=COUNT, next=following)
 
 
@@ -303,7 +303,7 @@ def _fleet() -> Schema:
 
 
 def _now() -> dict[str, Schema]:
-    """Return the schemas of the first page."""
+    """The schemas of the first page."""
     state = _ref(f"{OF_REPORT}state")
     unreached = _object(device=TEXT, reason=TEXT, silenced=TEXT, since_s=TIME, seen_s=TIME)
     well = _object(check=TEXT, device=TEXT, place=TEXT, text=TEXT)
@@ -318,12 +318,12 @@ def _now() -> dict[str, Schema]:
             is_scheduled={"type": "boolean", "description": "whether this server checks it"},
             state=state,
             counts=_counts(),
-            looked={**_or_none(_ref("Looked")), "description": "the last look at the whole fabric"},
-            later_part={**_or_none(_ref("Looked")), "description": "a later one at a part of it"},
+            looked={**_or_none(_ref("Looked")), "description": "the last check of the whole fabric"},
+            later_part={**_or_none(_ref("Looked")), "description": "a later check of a part of it"},
             every_s=NUMBER,
             next_s={**_or_none(TIME), "description": "null when another server checks it"},
             checking_since_s={**_or_none(TIME), "description": "since when a check runs; null when none does"},
-            unknown={**_many(unknown), "description": "why something, or everything, is not known now"},
+            unknown={**_many(unknown), "description": "why the state is partly or completely unknown"},
             causes=_many(_ref("OpenCause")),
             causes_left_out={**COUNT, "description": "/api/v1/causes has all of them"},
             places_left_out={**COUNT, "description": "bad places beyond the worst; /api/v1/states has all of them"},
@@ -344,17 +344,17 @@ def _now() -> dict[str, Schema]:
 
 
 def _open_cause() -> Schema:
-    """Return the schema of a cause in a report, and since when it is open."""
+    """The schema of a cause in a report, and since when it is open."""
     cause = _of_report()[f"{OF_REPORT}cause"]
     flag: Schema = {"type": "boolean"}
     return _object(
-        id={**TEXT, "description": "the same as long as the cause is open"},
+        id={**TEXT, "description": "stable while the cause is open"},
         **cause["properties"],
-        since_s={**TIME, "description": "the first run that found it as bad as it is"},
+        since_s={**TIME, "description": "the first run with its current verdict"},
         seen_s={**TIME, "description": "the last run that judged it"},
-        run={**TEXT, "description": "that run; empty when it is not kept any more"},
+        run={**TEXT, "description": "that run; empty if it is no longer stored"},
         is_new={**flag, "description": "whether the latest run found it, or found it worse or better"},
-        is_seen={**flag, "description": "whether the latest run judged it; if not, it stands as it was seen last"},
+        is_seen={**flag, "description": "whether the latest run judged it; if not, it is in its last known state"},
     )
 
 
@@ -364,18 +364,18 @@ def _deploy() -> Schema:
         **dict.fromkeys(("run", "text", "who", "what", "reason", "commit"), TEXT),
         state={"type": "string", "enum": states},
         began_s=_or_none(TIME),
-        stepped_s={**_or_none(TIME), "description": "when it wrote down its last step"},
+        stepped_s={**_or_none(TIME), "description": "the time of its last recorded step"},
         resumed_by=_many(TEXT),
         wave={**COUNT, "description": "the wave it is at, from 1; 0 when it has finished or not begun"},
         waves=COUNT,
         devices={"type": "object", "additionalProperties": COUNT, "description": "devices by result"},
-        busy={**_many(TEXT), "description": "devices that have begun their turn and not ended it"},
+        busy={**_many(TEXT), "description": "devices that are being changed"},
     )
 
 
 def _round() -> Schema:
     kind = {"type": "string", "enum": ["check", "backup"]}
-    code = {**_or_none({"type": "integer"}), "description": "null while it runs, or when it was ended from outside"}
+    code = {**_or_none({"type": "integer"}), "description": "null while it runs, or if it was killed"}
     return _object(kind=kind, begun_s=TIME, ended_s=_or_none(TIME), exit_code=code, run=TEXT, text=TEXT, end=TEXT)
 
 
@@ -404,7 +404,7 @@ def _trends() -> Schema:
 
 @cache
 def _of_report() -> dict[str, Schema]:
-    """Return the schema of a report; its parts get names of their own beside it."""
+    """The schema of a report; its parts become separate schemas."""
     schema: Schema = json.loads(asset("report.schema.json"))
     parts: dict[str, Schema] = schema.pop("$defs", {})
     schema.pop("$schema", None)

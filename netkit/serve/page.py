@@ -60,7 +60,7 @@ def overview(served: ServedFabric, before: str = "", *, has_others: bool = False
 
 
 def _runs(served: ServedFabric, before: str) -> tuple[Sequence[CheckRun], int]:
-    """Return the runs of a page and one more, and the number of all; without the store, those known before."""
+    """The runs of a page and one more, and the number of all; without the store, those known before."""
     records = served.records
     try:
         last = records.run(before) if before else None
@@ -119,7 +119,7 @@ def silences(
         form=form if silencer.is_allowed else "",
         given={"kind": "", **dict.fromkeys((key for key, *_ in FIELDS), ""), **given},
         fields=FIELDS,
-        said=cut(output),
+        output=cut(output),
         why=cut(why),
         trouble=cut(trouble),
     )
@@ -144,13 +144,13 @@ def notice(title: str, text: str) -> str:
 
 @cache
 def policy() -> str:
-    """Return the Content-Security-Policy of these pages: our style, no script, forms to this server only."""
+    """The Content-Security-Policy of these pages: our style, no script, forms to this server only."""
     return NOTHING.replace("form-action 'none'", f"form-action 'self'; img-src data:; style-src {digest(_style())}")
 
 
 @cache
 def refreshing_policy() -> str:
-    """Return the policy of the first page, whose script reloads it from this server."""
+    """The policy of the first page, whose script reloads it from this server."""
     return f"{policy()}; script-src {digest(_read('refresh.js'))}; connect-src 'self'"
 
 

@@ -39,7 +39,7 @@ class Query:
         return cls(values)
 
     def text(self, name: str) -> str:
-        """Return a parameter; empty if it is not given."""
+        """A parameter; empty if it is not given."""
         return self.values.get(name, "")
 
     def matches(self, name: str, text: str) -> bool:
@@ -71,11 +71,11 @@ class Query:
         return self.number("limit", USUAL_ITEMS, 1, MOST_ITEMS)
 
     def pinned(self, **chosen: str) -> "Query":
-        """Return the query with values that later pages keep."""
+        """The query with values that later pages keep."""
         return Query({**self.values, **chosen})
 
     def following(self, **changed: object) -> str:
-        """Return the query string with other values, sorted by name."""
+        """The query string with other values, sorted by name."""
         values = {**self.values, **{name: str(value) for name, value in changed.items()}}
         return urlencode(sorted(values.items()))
 
@@ -91,13 +91,13 @@ class Slice:
 
 
 def sliced(query: Query, found: Sequence[T], shown: Callable[[T], object]) -> Slice:
-    """Return the page at offset and limit."""
+    """The page at offset and limit."""
     begin = query.offset()
     return slice_of(query, StoredPage(tuple(found[begin : begin + query.size()]), len(found)), shown)
 
 
 def slice_of(query: Query, part: StoredPage[T], shown: Callable[[T], object]) -> Slice:
-    """Return the page that a store has cut at offset and limit."""
+    """The page that a store has cut at offset and limit."""
     end = query.offset() + query.size()
     following = query.following(offset=end) if end < part.total else ""
     return Slice([shown(one) for one in part.items], part.total, following)

@@ -79,7 +79,7 @@ class Records:
             return next(iter(store.runs(self.source, 1)), None)
 
     def recent(self) -> tuple[CheckRun, ...]:
-        """Return the last runs, newest first; fetched again only if there is a newer one."""
+        """The last runs, newest first; fetched again only if there is a newer one."""
         with self._lock, self._opened() as store:
             newest = store.runs(self.source, 1)
             if newest != self._runs[:1]:
@@ -87,19 +87,19 @@ class Records:
             return self._runs
 
     def known(self) -> tuple[tuple[CheckRun, ...], StoreError | None]:
-        """Return the last runs, or if the store cannot be read, those known before and the error."""
+        """The last runs, or if the store cannot be read, those known before and the error."""
         try:
             return self.recent(), None
         except StoreError as error:
             return self._runs, error
 
     def runs(self, most: int, after: CheckRun | None = None) -> tuple[CheckRun, ...]:
-        """Return runs, newest first, from the one that follows another."""
+        """Runs, newest first, from the one that follows another."""
         with self._opened() as store:
             return store.runs(self.source, most, after=after)
 
     def number(self) -> int:
-        """Return the number of stored runs."""
+        """The number of stored runs."""
         with self._opened() as store:
             return store.number_of_runs(self.source)
 
@@ -115,12 +115,12 @@ class Records:
             return store.run(self.source, name)
 
     def states(self, wanted: PlaceFilter, most: int, offset: int) -> StoredPage[CheckState]:
-        """Return the states of checks at places where they ever found something, the worst first."""
+        """The states of checks at places where they ever found something, the worst first."""
         with self._opened() as store:
             return store.states(self.source, wanted, most=most, offset=offset)
 
     def status(self, run: CheckRun) -> FabricStatus:
-        """Return what is open after a run, and what passes again with it; cached for one run."""
+        """What is open after a run, and what passes again with it; cached for one run."""
         with self._lock:
             if run.name not in self._status:
                 with self._opened() as store:
@@ -131,12 +131,12 @@ class Records:
             return self._status[run.name]
 
     def silences(self) -> Mapping[str, KnownSilence]:
-        """Return the silences and acknowledgements of the last run, by name."""
+        """The silences and acknowledgements of the last run, by name."""
         with self._opened() as store:
             return store.silences(self.source)
 
     def findings(self, run: CheckRun, wanted: PlaceFilter, most: int, offset: int) -> StoredPage[Finding]:
-        """Return findings of a run that are worse than skipped, the worst first."""
+        """Findings of a run that are worse than skipped, the worst first."""
         with self._opened() as store:
             return store.findings(run, wanted, most, offset)
 
@@ -146,7 +146,7 @@ class Records:
             yield from store.skipped(run)
 
     def silenced(self, run: CheckRun) -> Mapping[str, int]:
-        """Return how many findings of a run each silence silences, by its ID."""
+        """How many findings of a run each silence silences, by its ID."""
         with self._opened() as store:
             return store.silenced(run)
 
@@ -168,7 +168,7 @@ class Records:
         return data
 
     def page(self, run: CheckRun) -> str:
-        """Return the report on a run as HTML; cached for one run."""
+        """The report on a run as HTML; cached for one run."""
         with self._lock:
             if run.name not in self._pages:
                 self._pages = {run.name: framed(self.report(run), self.links)}

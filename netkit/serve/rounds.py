@@ -1,4 +1,4 @@
-"""The commands of a fabric's rounds: checks, backups and reports, each in a process of its own."""
+"""The commands of a fabric's rounds: checks, backups and reports, each in its own process."""
 
 import asyncio
 import fcntl

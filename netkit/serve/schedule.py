@@ -82,7 +82,7 @@ class Diary:
 
 
 def _kept(rounds: tuple[ScheduledRound, ...]) -> tuple[ScheduledRound, ...]:
-    """Return the rounds to keep when one more begins."""
+    """The rounds to keep when one more begins."""
     latest, earlier = rounds[1 - MOST_ROUNDS :], rounds[: 1 - MOST_ROUNDS]
     ended = {one.kind: one for one in rounds if not one.is_running}
     done = {one.kind: one for one in rounds if one.is_work_done}
@@ -107,7 +107,7 @@ class DiaryFile:
             aside = self.file.with_suffix(".damaged")
             with suppress(OSError):
                 self.file.replace(aside)
-            return f"{self.file} cannot be read: it is now {aside.name}, and a new one begins without earlier rounds"
+            return f"{self.file} cannot be read: it is now {aside.name}, and a new one starts without earlier rounds"
         return ""
 
     def write(self, diary: Diary) -> None:
@@ -154,7 +154,7 @@ class Agenda:
     offset_s: float = 0.0
 
     def slot(self, at_s: float) -> int:
-        """Return the number of the round that was due last."""
+        """The number of the round that was due last."""
         return int((at_s - self.offset_s) // self.every_s)
 
     def begins_s(self, slot: int) -> float:
@@ -168,19 +168,19 @@ class Agenda:
         return settled_s is None or self.slot(settled_s) != self.slot(now_s)
 
     def missed(self, settled_s: float | None, now_s: float, *, has_current: bool) -> range:
-        """Return the rounds that were due since the settled time, with or without the current one."""
+        """The rounds that were due since the settled time, with or without the current one."""
         if settled_s is None:
             return range(0)
         return range(self.slot(settled_s) + 1, self.slot(now_s) + has_current)
 
 
 def nightly() -> Agenda:
-    """Return one round a night."""
+    """One round a night."""
     return Agenda(DAY_S, NIGHT_S)
 
 
 def jump_s(wall_s: float, steady_s: float, offset_s: float) -> float:
-    """Return by how much the wall clock was set since its offset to the monotonic clock was taken; 0 for drift."""
+    """The adjustment of the wall clock since its offset to the monotonic clock was measured; 0 for drift."""
     moved_s = wall_s - steady_s - offset_s
     return moved_s if abs(moved_s) > JUMP_S else 0.0
 
@@ -198,10 +198,10 @@ class RoundCommands(Protocol):
     """What a round runs."""
 
     def check(self) -> Command:
-        """Return the command of a check."""
+        """The command of a check."""
 
     def backup(self) -> Command:
-        """Return the command of a backup."""
+        """The command of a backup."""
 
     async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
         """Complete a check that has ended; return it with the name of its run."""
@@ -214,7 +214,7 @@ class WallClock:
     offset_s: float = field(default_factory=lambda: time.time() - time.clock_gettime(time.CLOCK_BOOTTIME))
 
     def jumped_s(self) -> float:
-        """Return by how much the wall clock was set since the last call."""
+        """The adjustment of the wall clock since the last call."""
         steady_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         jumped_s = jump_s(time.time(), steady_s, self.offset_s)
         self.offset_s = time.time() - steady_s
@@ -313,7 +313,7 @@ class Schedule:
             self._write(replace(self.diary, rounds=(*self.diary.rounds[:-1], one)))
 
     def _reopened(self, diary: Diary) -> Diary:
-        """Return the diary with its newest round due again."""
+        """The diary with its newest round due again."""
         if diary.rounds[-1].kind == "backup":
             return replace(diary, saved_s=None)
         slot = self.agenda.slot(diary.rounds[-1].begun_s)

@@ -1,6 +1,6 @@
 """Add and end silences through the server, where it is allowed: each change runs `netkit silence`.
 
-The command validates and writes; the server passes the request on, and logs who asked from where.
+The command validates and writes; the server passes the request on, and logs author and address.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class Silencer:
     _waiting: int = 0
 
     def states(self) -> tuple[SilenceState, ...]:
-        """Return the state of each entry, and how many findings of the newest run it silences."""
+        """The state of each entry, and how many findings of the newest run it silences."""
         found = load(self.folder).of_lab(self.records.source.lab)
         newest = self.records.newest() if found else None
         numbers = self.records.silenced(newest) if newest is not None else {}
@@ -120,7 +120,7 @@ class Silencer:
         return ended.output
 
     def _note(self, change: "_Change") -> None:
-        """Log who changed what from where."""
+        """Log the author, the change and the client address."""
         line = json.dumps(asdict(change), ensure_ascii=False)
         self.on_output(f"silences: {line}\n".encode())
         with os.fdopen(open_file(self.log, os.O_WRONLY | os.O_APPEND), "a", encoding="utf-8") as stream:
@@ -134,4 +134,4 @@ class _Change:
     address: str
     words: tuple[str, ...]
     exit_code: int | None
-    said: str
+    output: str

@@ -59,14 +59,14 @@ LAST_S = 253_402_300_800
 """The year 10000: above any stored time or duration."""
 INSTALL = "install netkit with its extra postgresql: pip install '.[postgresql]' in its checkout"
 REMEDIES = (
-    ("disk is full", "make room; earlier data is still there"),
-    ("no space left", "make room; earlier data is still there"),
-    ("disk i/o error", "check whether its disk is full or broken; earlier data is still there"),
+    ("disk is full", "make room; earlier data is intact"),
+    ("no space left", "make room; earlier data is intact"),
+    ("disk i/o error", "check whether its disk is full or broken; earlier data is intact"),
     ("readonly database", "check permissions of the file and of its folder"),
     ("unable to open", "check the path and its permissions"),
     ("not a database", "name a file that does not exist yet, or a store"),
     ("malformed", "restore it from a backup"),
-    ("locked", "another process has been writing for long: try again"),
+    ("locked", "another process has been writing for a long time: try again"),
     ("password", "check the user and password in the URL, in PGPASSWORD or in ~/.pgpass"),
 )
 
@@ -81,7 +81,7 @@ def url_of(where: str) -> URL:
         raise StoreError(Problem("the URL of the store cannot be read", "postgresql://USER@HOST/DATABASE")) from None
     url = url.set(drivername=SCHEMES.get(url.drivername, url.drivername))
     if url.drivername == "sqlite" and url.database in {None, "", ":memory:"}:
-        raise StoreError(Problem("a store in memory would be lost at once", "name a file"))
+        raise StoreError(Problem("a store in memory would not persist", "name a file"))
     if url.drivername not in {"sqlite", "postgresql+psycopg"}:
         what = f"{url.drivername} is not supported as a store"
         raise StoreError(Problem(what, "use a file, or postgresql://USER@HOST/DATABASE"))
@@ -89,12 +89,12 @@ def url_of(where: str) -> URL:
 
 
 def file_of(url: URL) -> Path | None:
-    """Return the file of a database; None for a server."""
+    """The file of a database; None for a server."""
     return Path(url.database) if url.drivername == "sqlite" and url.database else None
 
 
 def connectable(url: URL) -> Engine:
-    """Return the engine of a database, without connecting."""
+    """The engine of a database, without connecting."""
     if url.drivername == "sqlite":
         engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_S})
         event.listen(engine, "connect", _prepare_sqlite)
@@ -194,7 +194,7 @@ def rows(connection: Connection, query: Select[Any]) -> Sequence[RowMapping]:
     try:
         found = result.mappings().all()
     except (TypeError, ValueError, OverflowError, MemoryError):  # raised by converters of column types
-        raise DamagedError("a row holds a value of the wrong type for its column") from None
+        raise DamagedError("a row contains a value of the wrong type for its column") from None
     for column in query.selected_columns:
         for one in found:
             if not _is_sound(one[str(column.key)], column):
@@ -250,7 +250,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def revision_of(connection: Connection) -> str:
-    """Return the schema revision of a store; empty for a new one."""
+    """The schema revision of a store; empty for a new one."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return ""
     found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 (a constant)

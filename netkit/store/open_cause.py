@@ -26,7 +26,7 @@ SILENCED = "silenced"
 class OpenCause:
     """An open cause and its symptoms."""
 
-    trouble: CauseGroup
+    group: CauseGroup
     layer: str
     since_s: float
     """The first run that found it this bad."""
@@ -38,13 +38,13 @@ class OpenCause:
     @property
     def keys(self) -> tuple[Key, ...]:
         """The places of the cause and its symptoms, its own first."""
-        return tuple(dict.fromkeys(map(key_of, (self.trouble.head, *self.trouble.symptoms))))
+        return tuple(dict.fromkeys(map(key_of, (self.group.head, *self.group.symptoms))))
 
     @property
     def verdicts(self) -> Mapping[Key, Verdict]:
         """The verdict at each of these places, without what is silenced."""
         found: dict[Key, Verdict] = {}
-        for one in (self.trouble.head, *self.trouble.symptoms):
+        for one in (self.group.head, *self.group.symptoms):
             if one.silenced is None:
                 found[key_of(one)] = max(one.verdict, found.get(key_of(one), Verdict.PASS))
         return found
@@ -66,7 +66,7 @@ class OpenNow:
     @property
     def counted(self) -> tuple[OpenCause, ...]:
         """The causes that are not completely silenced."""
-        return tuple(one for one in self.causes if not one.trouble.is_silenced)
+        return tuple(one for one in self.causes if not one.group.is_silenced)
 
     @property
     def everything(self) -> tuple[OpenCause, ...]:
@@ -78,14 +78,14 @@ class OpenNow:
     @property
     def hidden(self) -> frozenset[Key]:
         """The places where something is wrong and silenced."""
-        findings = (one for cause in self.causes for one in (cause.trouble.head, *cause.trouble.symptoms))
+        findings = (one for cause in self.causes for one in (cause.group.head, *cause.group.symptoms))
         excused = (one.key for one in self.unreached if one.key.device in self.excused)
         return frozenset((*(key_of(one) for one in findings if one.silenced is not None), *excused))
 
     @property
     def counts(self) -> Mapping[str, int]:
         """The number of open causes by verdict, of unreached devices, and of silenced problems."""
-        found = Counter(one.trouble.verdict.word for one in self.counted)
+        found = Counter(one.group.verdict.word for one in self.counted)
         return {
             **{word: found[word] for word in ("error", "fail", "warn")},
             UNREACHED: len(self.unreached) - len(self.excused),
@@ -138,13 +138,13 @@ def _of_state(state: CheckState) -> Finding:
 
 
 def _open_cause(
-    trouble: CauseGroup, bad: Mapping[Key, CheckState], named: Mapping[Key, str], layers: Mapping[str, Layer]
+    group: CauseGroup, bad: Mapping[Key, CheckState], named: Mapping[Key, str], layers: Mapping[str, Layer]
 ) -> OpenCause:
-    states = [bad[key] for key in dict.fromkeys(map(key_of, (trouble.head, *trouble.symptoms)))]
+    states = [bad[key] for key in dict.fromkeys(map(key_of, (group.head, *group.symptoms)))]
     worst = max(one.verdict for one in states)
     since_s = min(one.since_s for one in states if one.verdict is worst)
     head = states[0]
-    return OpenCause(trouble, layers.get(head.key.check, ""), since_s, head.seen_s, named.get(head.key, ""))
+    return OpenCause(group, layers.get(head.key.check, ""), since_s, head.seen_s, named.get(head.key, ""))
 
 
 Change = Literal["new", "worse", "better", "gone"]
@@ -167,7 +167,7 @@ class CauseTransition:
 
 
 def change_of(pairs: Iterable[tuple[Verdict, Verdict]]) -> Change | None:
-    """Return how a cause changed, from its verdicts before and now at each place; None if it did not."""
+    """How a cause changed, from its verdicts before and now at each place; None if it did not."""
     found = tuple(pairs)
     if not any(before for before, _ in found):
         return "new" if any(now for _, now in found) else None
@@ -179,7 +179,7 @@ def change_of(pairs: Iterable[tuple[Verdict, Verdict]]) -> Change | None:
 
 
 def cause_changes(before: OpenNow, after: OpenNow) -> tuple[CauseTransition, ...]:
-    """Return the causes that changed, in order of repair; those that are gone last."""
+    """The causes that changed, in order of repair; those that are gone last."""
     return tuple(_changes(before.everything, after.everything, after.hidden))
 
 
@@ -199,7 +199,7 @@ def _changes(
             yield CauseTransition(word, one, max((was[key] for key in keys if key in was), default=Verdict.PASS))
     for one in before:
         if not any(key in now for key in one.keys):
-            yield CauseTransition("gone" if hidden.isdisjoint(one.keys) else "silenced", one, one.trouble.verdict)
+            yield CauseTransition("gone" if hidden.isdisjoint(one.keys) else "silenced", one, one.group.verdict)
 
 
 def _verdicts(causes: Iterable[OpenCause]) -> Mapping[Key, Verdict]:

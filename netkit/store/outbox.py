@@ -120,7 +120,7 @@ class Outbox:
         written(self._engine, self._source, drop)
 
     def waiting(self) -> tuple[WaitingMessages, ...]:
-        """Return the queue of each receiver, by name."""
+        """The queue of each receiver, by name."""
         table = schema.outbox
         counts = (
             func.count().label("rounds"),
@@ -154,7 +154,7 @@ class Outbox:
         return schema.is_of(schema.outbox, self._source)
 
     def _unsent(self, receiver: str) -> Any:
-        """Return the query for unsent messages, without their bodies: there may be many."""
+        """The query for unsent messages, without their bodies: there may be many."""
         table = schema.outbox
         columns = [column for column in table.c if column.name != "data"]
         is_wanted = and_(self._is_mine, table.c.receiver == short(receiver), table.c.sent_s.is_(None))
@@ -186,7 +186,7 @@ def _is_time(waiting: Sequence[RowMapping], now_s: float, lease_s: float) -> boo
 
 
 def _next(waiting: Sequence[RowMapping]) -> list[RowMapping]:
-    """Return the rows of the message sent before, else as many unsent rows as fit."""
+    """The rows of the message sent before, else as many unsent rows as fit."""
     if name := waiting[0]["message"]:
         return [one for one in waiting if one["message"] == name]
     ends = accumulate(one["size"] for one in waiting)

@@ -33,7 +33,7 @@ class Partitioning:
     """The length of a partition in this unit."""
 
     def bounds(self, at_s: float) -> tuple[int, int]:
-        """Return the first value of the partition that holds a time, and the first after it."""
+        """The first value of the partition that holds a time, and the first after it."""
         low = int(at_s / self.unit_s // self.width) * self.width
         return low, low + self.width
 
@@ -61,7 +61,7 @@ def make(engine: Engine, taken_s: float) -> None:
 
 
 def _named(taken_s: float) -> dict[str, tuple[str, float]]:
-    """Return the partitions to make by name: the table and a time within."""
+    """The partitions to make by name: the table and a time within."""
     found = {}
     for table, how in PARTITIONED.items():
         for at_s in (taken_s, time.time(), time.time() + how.width * how.unit_s):
@@ -108,7 +108,7 @@ def drop(engine: Engine) -> tuple[str, ...]:
 
 
 def _expired(connection: Connection) -> Iterator[str]:
-    """Yield the partitions that end before what any fabric keeps; one not checked for so long keeps nothing."""
+    """Yield the partitions that end before the retention of every fabric that was checked within it."""
     table = schema.sources
     columns = [func.min(column).label(column.name) for column in table.c if column.name.endswith("_from_s")]
     is_live = table.c.held_until_s > time.time()
@@ -135,7 +135,7 @@ class KeptFrom:
 
 
 def kept_from(connection: Connection, source: Source) -> KeptFrom:
-    """Return from when on the rows of a source are kept."""
+    """The time from which the rows of a source are kept."""
     found = rows(connection, select(schema.sources).where(schema.is_of(schema.sources, source)))
     return (
         KeptFrom(*(found[0][f"{one.name.removesuffix('_s')}_from_s"] for one in fields(KeptFrom)))

@@ -65,7 +65,7 @@ class StoredJudgement:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The owner of runs: a fabric at a site, or a lab of it, whose runs say nothing about the fabric."""
+    """The owner of runs: a fabric at a site, or a lab of it, whose runs are separate."""
 
     fabric: str
     lab: str = ""
@@ -78,7 +78,7 @@ class Source:
         return self.fabric + (f" (lab {self.lab})" if self.lab else "") + (f" at {self.site}" if self.site else "")
 
     def number(self, purpose: str) -> int:
-        """Return the number of an advisory lock on PostgreSQL."""
+        """The number of an advisory lock on PostgreSQL."""
         return int.from_bytes(self.digest(purpose)[:8], "big", signed=True)
 
     def digest(self, purpose: str) -> bytes:
@@ -166,7 +166,7 @@ def run_of(
 
 
 def run_name(taken_s: float) -> str:
-    """Return a unique name that begins with the time."""
+    """A unique name that begins with the time."""
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(taken_s))}-{secrets.token_hex(3)}"
 
 
@@ -190,7 +190,7 @@ def packed(value: object) -> bytes:
 
 
 class DamagedError(Exception):
-    """A store holds something that netkit did not write; the text says where."""
+    """A store contains something that netkit did not write; the text names the place."""
 
 
 def unpacked(data: bytes, kind: Any, what: str) -> Any:
@@ -277,14 +277,14 @@ class Measured:
 
 
 def measured(at_s: float, facts: Facts) -> Measured:
-    """Return the measurements of a device's modules; missing values are left out."""
+    """The measurements of a device's modules; missing values are left out."""
     modules = present(facts)
     found = [part for port, module in modules.items() for part in _of_module(port, module)]
     return Measured(at_s, {name: values for name, values in found if values}, serials(facts))
 
 
 def serials(facts: Facts) -> Mapping[str, str]:
-    """Return the serial number of the module in each port, if reported."""
+    """The serial number of the module in each port, if reported."""
     return {port: module.serial for port, module in present(facts).items() if module.serial}
 
 
@@ -319,7 +319,7 @@ class StoredHistory:
         self._found: dict[str, Sequence[Measured]] = {}
 
     def readings(self, device: str, place: str, quantity: str) -> Sequence[tuple[float, float]]:
-        """Return earlier values of a quantity with their times, earliest first."""
+        """Earlier values of a quantity with their times, earliest first."""
         found = self._found.get(device)
         if found is None:
             one = self._now.devices.get(device)

@@ -53,7 +53,7 @@ class StoredReadings:
 
 
 def of_source(source: Source) -> Row:
-    """Return the columns of the owner."""
+    """The columns of the owner."""
     return {"fabric": source.fabric, "lab": source.lab, "site": source.site}
 
 
@@ -122,7 +122,7 @@ def finding_rows(key: RunKey, judgement: Judgement, numbers: Iterator[int]) -> I
 
 
 def finding_of_row(row: RowMapping) -> Finding:
-    """Return a finding; one of an earlier netkit has no remedy and no evidence."""
+    """A finding; one of an earlier netkit has no remedy and no evidence."""
     if row["data"] is not None:
         found: StoredFinding = unpacked(row["data"], StoredFinding, f"row {row['number']} of findings")
         return Finding(*found)

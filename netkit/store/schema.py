@@ -58,7 +58,7 @@ KEPT = {
     "netkit_readings": "readings_from_s",
     "netkit_readings_hourly": "hourly_from_s",
 }
-"""Table that grows → the column that says from when on its rows are kept."""
+"""Table that grows → the column with the time from which its rows are kept."""
 runs = Table(
     "netkit_runs",
     metadata,

@@ -46,17 +46,17 @@ Peers = Mapping[tuple[str, str], str]
 
 
 def key_of(finding: Finding) -> Key:
-    """Return the place of a finding."""
+    """The place of a finding."""
     return Key(short(finding.check), short(finding.device or FABRIC), short(finding.place))
 
 
 def reached_key(name: str) -> Key:
-    """Return the place of a device's reachability."""
+    """The place of a device's reachability."""
     return Key(REACHED, short(name))
 
 
 def after(before: States, judgement: Judgement, names: Iterable[str], taken_s: float) -> States:
-    """Return the states that a run adds or changes; what it did not judge keeps its state.
+    """The states that a run adds or changes; what it did not judge keeps its state.
 
     A place passes again only if it was judged and nothing was found there.
     """
@@ -90,7 +90,7 @@ class NextStates:
                 self._judged[one.check, one.device] = _Judged.of(one)
 
     def at(self, taken_s: float) -> States:
-        """Return the states that the run adds or changes."""
+        """The states that the run adds or changes."""
         found, reached = {**self._bad, **self._missed}, frozenset(self._names - self._unreached)
         for key in self.before:
             if key not in found and (verdict := _verdict(key, self._judged, reached)) is not None:
@@ -108,14 +108,14 @@ class Extent:
     """All checks; None if only some were selected."""
 
     def lacks(self, key: Key) -> str:
-        """Return why a place will never be judged again; empty if it may be."""
+        """Why a place will never be judged again; empty if it may be."""
         if key.device != FABRIC and key.device not in self.devices:
             return GONE
         return UNCHECKED if self.checks is not None and key.check not in {REACHED, *self.checks} else ""
 
 
 def over(before: States, extent: Extent, taken_s: float) -> States:
-    """Return the bad states of devices and checks that no longer exist, ended: no run would end them."""
+    """The bad states of devices and checks that no longer exist, ended: no run would end them."""
     bad = ((key, one) for key, one in before.items() if one.verdict is not Verdict.PASS)
     return {key: _next(one, key, Verdict.PASS, why, taken_s) for key, one in bad if (why := extent.lacks(key))}
 
@@ -139,7 +139,7 @@ def _reached(names: Iterable[str], judgement: Judgement) -> frozenset[str]:
 
 
 def _far(key: Key, peers: Peers) -> str:
-    """Return the device at the other end of a port, given the port, its priority or its lane; empty without a cable."""
+    """The device at the other end of a port, given the port, its priority or its lane; empty without a cable."""
     return peers.get((key.device, key.place)) or peers.get((key.device, _port(key.place)), "")
 
 
@@ -178,7 +178,7 @@ def _bad(judgement: Judgement) -> dict[Key, tuple[Verdict, str]]:
 
 
 def _verdict(key: Key, judged: Mapping[tuple[str, str], _Judged], reached: frozenset[str]) -> Verdict | None:
-    """Return the verdict of a place without a bad finding; None if the run does not cover it."""
+    """The verdict of a place without a bad finding; None if the run does not cover it."""
     if key.check == REACHED:
         return Verdict.PASS if key.device in reached else None
     result = judged.get((key.check, key.device)) or judged.get((key.check, FABRIC))
@@ -252,7 +252,7 @@ class SavedRun:
 
 
 def healed(known: Mapping[str, KnownSilence], silences: Iterable[Silence]) -> frozenset[str]:
-    """Return the acknowledgements whose finding has passed since they were made: they no longer cover anything."""
+    """The acknowledgements whose finding has passed since they were made: they no longer cover anything."""
     found = ((one, known.get(one.id)) for one in silences if one.fault is not None)
     return frozenset(
         one.id for one, before in found if before and before.ended_s is not None and one.begins_s <= before.ended_s
@@ -266,7 +266,7 @@ def remembered(
     judged: States,
     now_s: float,
 ) -> SilenceMemory:
-    """Return the memory after a run, from the states it judged."""
+    """The memory after a run, from the states it judged."""
     open_now = open_states(judgement, judged)
     keys = _silenced_keys(judgement)
     over = healed(before, silences := tuple(silences))
@@ -298,7 +298,7 @@ def remembered(
 
 
 def open_states(judgement: Judgement, judged: States) -> Mapping[Key, CheckState]:
-    """Return the states without what is silenced, where anything is left."""
+    """The states without what is silenced, where anything is left."""
     found: dict[Key, CheckState] = {}
     for finding in judgement.findings:
         key = key_of(finding)
@@ -311,7 +311,7 @@ def open_states(judgement: Judgement, judged: States) -> Mapping[Key, CheckState
 
 
 def silenced_states(judgement: Judgement, judged: States) -> Mapping[Key, CheckState]:
-    """Return the states a silence touches: as they are without what is silenced, or as passed."""
+    """The states a silence touches: as they are without what is silenced, or as passed."""
     open_now = open_states(judgement, judged)
     keys = {key for found in _silenced_keys(judgement).values() for key in found if key in judged}
     return {key: open_now.get(key, replace(judged[key], verdict=Verdict.PASS)) for key in keys}

@@ -130,13 +130,13 @@ class Store:
         return saved
 
     def sources(self) -> tuple[Source, ...]:
-        """Return the fabrics of which runs were stored, by name."""
+        """The fabrics of which runs were stored, by name."""
         columns = (schema.sources.c.fabric, schema.sources.c.lab, schema.sources.c.site)
         with reading(self._engine) as connection:
             return tuple(Source(*one.values()) for one in rows(connection, select(*columns).order_by(*columns)))
 
     def runs(self, source: Source, most: int = ALL, *, after: CheckRun | None = None) -> tuple[CheckRun, ...]:
-        """Return stored runs, newest first, those from the future last; with `after`, those that follow it."""
+        """Stored runs, newest first, those from the future last; with `after`, those that follow it."""
         taken_s, ahead_s = schema.runs.c.taken_s, time.time() + AHEAD_S
         found: list[CheckRun] = []
         with reading(self._engine) as connection:
@@ -151,7 +151,7 @@ class Store:
         return tuple(found)
 
     def run(self, source: Source, name: str) -> CheckRun | None:
-        """Return a stored run by its name."""
+        """A stored run by its name."""
         table = schema.runs
         with reading(self._engine) as connection:
             query = self._runs(connection, source).where(table.c.name == name)
@@ -171,7 +171,7 @@ class Store:
         raise _expired(run)
 
     def findings(self, run: CheckRun, wanted: PlaceFilter, most: int = ALL, offset: int = 0) -> StoredPage[Finding]:
-        """Return findings of a run that are worse than skipped, the worst first."""
+        """Findings of a run that are worse than skipped, the worst first."""
         table = schema.findings
         with reading(self._engine) as connection:
             key = _row_of(connection, run, schema.runs.c.id)
@@ -191,7 +191,7 @@ class Store:
                 yield from (one for one in part.findings if one.verdict is Verdict.SKIPPED)
 
     def silenced(self, run: CheckRun) -> Mapping[str, int]:
-        """Return how many findings of a run each silence silences, by its ID."""
+        """How many findings of a run each silence silences, by its ID."""
         table = schema.findings
         with reading(self._engine) as connection:
             key = _row_of(connection, run, schema.runs.c.id)
@@ -201,7 +201,7 @@ class Store:
             return {one["silenced"]: one["number"] for one in found}
 
     def readings(self, source: Source, device: str, before_s: float) -> Sequence[Measured]:
-        """Return the measurements of a device's modules before a time, earliest first."""
+        """The measurements of a device's modules before a time, earliest first."""
         found: dict[float, Measured] = {}
         with reading(self._engine) as connection:
             kept = kept_from(connection, source)
@@ -214,14 +214,14 @@ class Store:
         return [found[at_s] for at_s in sorted(found)]
 
     def counters(self, source: Source) -> Mapping[str, Earlier]:
-        """Return the last counters of each device."""
+        """The last counters of each device."""
         table = schema.counters
         with reading(self._engine) as connection:
             found = rows(connection, select(table).where(schema.is_of(table, source)))
             return {one["device"]: row.earlier_of_row(one) for one in found}
 
     def counted_s(self, source: Source) -> Mapping[str, float]:
-        """Return when the last counters of each device were read."""
+        """When the last counters of each device were read."""
         table = schema.counters
         with reading(self._engine) as connection:
             found = rows(connection, select(table.c.device, table.c.at_s).where(schema.is_of(table, source)))
@@ -236,7 +236,7 @@ class Store:
         most: int = ALL,
         offset: int = 0,
     ) -> StoredPage[state.CheckState]:
-        """Return the states of checks at places, the worst first; without a filter, of all that ever found something.
+        """The states of checks at places, the worst first; without a filter, of all that ever found something.
 
         With `since_s`, only those that began then.
         """
@@ -254,7 +254,7 @@ class Store:
             return StoredPage(tuple(map(row.state_of_row, found)), _number_of(connection, query))
 
     def open_now(self, source: Source, most: int = ALL) -> OpenNow:
-        """Return what is not healthy, by cause: the worst places and as many unreached devices."""
+        """What is not healthy, by cause: the worst places and as many unreached devices."""
         table = schema.runs
         with reading(self._engine) as connection:
             states, left_out = self._bad_states(connection, source, most)
@@ -267,7 +267,7 @@ class Store:
             return open_now(states, runs, left_out)
 
     def _bad_states(self, connection: Connection, source: Source, most: int) -> tuple[list[state.CheckState], int]:
-        """Return the worst states, apart from these the unreached devices, and how many more there are."""
+        """The worst states, apart from these the unreached devices, and how many more there are."""
         table = schema.states
         is_bad = schema.is_of(table, source) & (table.c.verdict > int(Verdict.SKIPPED))
         found, left_out = list[state.CheckState](), 0
@@ -279,12 +279,12 @@ class Store:
         return found, left_out
 
     def silences(self, source: Source) -> Mapping[str, KnownSilence]:
-        """Return the silences and acknowledgements of the last run, by name."""
+        """The silences and acknowledgements of the last run, by name."""
         with reading(self._engine) as connection:
             return self._silences(connection, source)
 
     def outbox_of(self, source: Source) -> outbox.Outbox:
-        """Return the queued notifications of a fabric, or of a lab of it."""
+        """The queued notifications of a fabric, or of a lab of it."""
         return outbox.Outbox(self._engine, source)
 
     def _add(self, connection: Connection, run: CheckRun, parts: Collection[RunPart], states: state.NextStates) -> None:
@@ -314,13 +314,13 @@ class Store:
         return after, tuple(after[key] for key in sorted(changed))
 
     def _newest_s(self, connection: Connection, source: Source) -> float:
-        """Return when the newest run was taken that is not from the future."""
+        """When the newest run was taken that is not from the future."""
         taken_s = schema.runs.c.taken_s
         query = select(taken_s).where(self._is_kept(connection, source), taken_s <= time.time() + AHEAD_S)
         return connection.scalar(query.order_by(taken_s.desc()).limit(1)) or 0.0
 
     def _runs(self, connection: Connection, source: Source) -> Select[Any]:
-        """Return the query for the runs of a source, newest first."""
+        """The query for the runs of a source, newest first."""
         order = (schema.runs.c.taken_s.desc(), schema.runs.c.id.desc())
         return select(schema.runs).where(self._is_kept(connection, source)).order_by(*order)
 
@@ -355,7 +355,7 @@ class Store:
 
 
 def _row_of(connection: Connection, run: CheckRun, column: ColumnElement[Any]) -> Any:
-    """Return a column of a stored run; None if it is not stored."""
+    """A column of a stored run; None if it is not stored."""
     table = schema.runs
     is_it = and_(table.c.name == run.name, table.c.taken_s == run.taken_s, schema.is_of(table, run.source))
     return connection.scalar(select(column).where(is_it))
@@ -370,7 +370,7 @@ def _follows(connection: Connection, run: CheckRun) -> ColumnElement[bool]:
 
 def _expired(run: CheckRun) -> StoreError:
     return StoreError(
-        Problem(f"what the run {run.name} found is no longer stored", "netkit history --checks lists the runs")
+        Problem(f"the findings of run {run.name} are no longer stored", "netkit history --checks lists the runs")
     )
 
 
@@ -390,7 +390,7 @@ def _parts(connection: Connection, run: CheckRun, key: int, *, is_bad_only: bool
 
 
 def _findings_of(run: CheckRun, key: int) -> Select[Any]:
-    """Return the query for the findings of a run, the worst first."""
+    """The query for the findings of a run, the worst first."""
     table = schema.findings
     severity = case({one.word: int(one) for one in Verdict}, value=table.c.verdict)
     is_of_run = and_(table.c.run == key, table.c.taken_s == run.taken_s)
@@ -398,7 +398,7 @@ def _findings_of(run: CheckRun, key: int) -> Select[Any]:
 
 
 def _found_by(connection: Connection, run: CheckRun, key: int, most: int) -> FoundByRun:
-    """Return the worst findings of a run, and the unreached devices for which that is silenced."""
+    """The worst findings of a run, and the unreached devices for which that is silenced."""
     found = rows(connection, _findings_of(run, key).limit(most))
     if any(one["data"] is None for one in found):  # stored by an earlier netkit
         parts = tuple(_parts(connection, run, key, is_bad_only=True))
@@ -414,7 +414,7 @@ def _worst_first(table: Table) -> tuple[ColumnElement[Any], ...]:
 
 
 def _number_of(connection: Connection, query: Select[Any]) -> int:
-    """Return how many rows a query has."""
+    """How many rows a query has."""
     counted = select(func.count()).select_from(query.order_by(None).limit(None).offset(None).subquery())
     return connection.scalar(counted) or 0
 

@@ -16,7 +16,7 @@ class CtrlC:
     """Handles Ctrl-C during a block, unless it is ignored, as under nohup."""
 
     is_heard = False
-    """Whether an error may stem from an interrupt: class creation wraps one in an error of its own."""
+    """Whether an error may stem from an interrupt: class creation wraps one in another error."""
 
     def __enter__(self) -> Self:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -80,7 +80,7 @@ class Lines:
                 say(sys.stderr, _line(event, event.outcome, self._ended, self._total))
 
     def now(self) -> str:
-        """Return how many devices are in which phase."""
+        """How many devices are in which phase."""
         with self._lock:
             phases = Counter(WORDS[phase] for phase in self._phases.values())
         counts = ", ".join(f"{number} {word}" for word, number in phases.items()) or "waiting"

@@ -25,7 +25,7 @@ class Interrupt:
     """Whether the user has wanted it of any deploy of this process."""
 
     def __init__(self, go_on: str, within_s: int, left: str = "", asked: str = ASKED) -> None:
-        """`asked` says what the first Ctrl-C leads to, `left` what becomes of devices when the user leaves at once."""
+        """`asked` describes the effect of the first Ctrl-C, `left` the state of devices after an immediate exit."""
         self._asked = asked
         self._go_on = go_on
         self._left = left or f"devices revert by themselves what is not confirmed within {within_s} s"

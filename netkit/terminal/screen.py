@@ -120,7 +120,7 @@ class _Screen:
 
 
 def painted(line: Line, styles: Mapping[Style, str]) -> str:
-    """Return a line with its escape sequences."""
+    """A line with its escape sequences."""
     codes = [styles.get(span.style) for span in line]
     return "".join(
         f"\x1b[{code}m{span.text}\x1b[0m" if code else span.text for span, code in zip(line, codes, strict=True)

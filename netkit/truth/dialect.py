@@ -47,7 +47,7 @@ class TruthDialect:
 
 
 def identity(value: object) -> object:
-    """Return the id of a nested object, the value of a choice, and anything else as it is."""
+    """The id of a nested object, the value of a choice, and anything else unchanged."""
     if isinstance(value, Mapping):
         return value.get("id", value.get("value"))
     return value
@@ -58,7 +58,7 @@ def _named(column: str) -> Callable[[Record, Names], Key]:
 
 
 def _below(kind: str, parent: str, column: str) -> Callable[[Record, Names], Key]:
-    """Return the key of an object that belongs to another one, which is known."""
+    """The key of an object that belongs to another one, which is known."""
     return lambda record, names: (*names[kind].get(identity(record[parent]), ("",))[-1:], str(record[column]))
 
 
@@ -79,7 +79,7 @@ def netbox_slug(name: str) -> str:
 
 
 def netbox(site: str) -> TruthDialect:
-    """Return NetBox's."""
+    """The fields of NetBox."""
     at_site = {"site_id": Ref("site", (site,))}
     in_table = {"vrf_id": "null"}
     return TruthDialect(
@@ -172,7 +172,7 @@ IN_GLOBAL = {"status": ACTIVE, "namespace": {"name": "Global"}}
 
 
 def nautobot(site: str) -> TruthDialect:
-    """Return Nautobot's."""
+    """The fields of Nautobot."""
     at_site = {"location": Ref("site", (site,))}
     in_table = {"namespace": "Global"}
     return TruthDialect(
@@ -247,7 +247,7 @@ def _for_nautobot(one: Wanted) -> Iterator[Wanted]:
 
 
 def _nautobot_cable(one: Wanted) -> Wanted:
-    """Return a cable whose length is a whole number, in centimetres if need be."""
+    """A cable whose length is a whole number, in centimetres if need be."""
     length: dict[str, object] = {}
     if "length" in one.managed:
         metres = float(str(one.managed["length"]))

@@ -32,7 +32,7 @@ class TruthRecords:
 
 @dataclass(frozen=True, slots=True)
 class DeviceProperties:
-    """What else a source says of a device."""
+    """Other attributes of a device in a source."""
 
     role: str
     model: str
@@ -43,7 +43,7 @@ class DeviceProperties:
 
 @dataclass(frozen=True, slots=True)
 class CableProperties:
-    """What a source says of a cable."""
+    """A cable in a source."""
 
     length_m: float | None
     label: str
@@ -77,7 +77,7 @@ class TruthDifference:
 
 
 def of_fabric(fabric: Fabric) -> TruthRecords:
-    """Return the records of a designed fabric."""
+    """The records of a designed fabric."""
     every: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     devices = {
         device.name: DeviceRecord(device.name, device.serial, device.rack, str(device.rack_unit or ""))
@@ -91,9 +91,9 @@ def of_fabric(fabric: Fabric) -> TruthRecords:
 
 
 def differences(truth: TruthRecords, intent: TruthRecords) -> list[TruthDifference]:
-    """Return what differs on devices of the intent; other devices of the source, and cables between them, do not count.
+    """What differs on devices of the intent; other devices of the source, and cables between them, do not count.
 
-    A serial number or rack that only the source has is no difference: an intent need not give it.
+    A serial number or rack that only the source has is not a difference, since the intent need not give it.
     """
     return [*_of_devices(truth, intent), *_of_cables(truth, intent)]
 
@@ -137,7 +137,7 @@ class TruthDrift:
 
 
 def of_snapshot(fabric: Fabric, snapshot: Snapshot) -> TruthRecords:
-    """Return the serial numbers of the devices that were read, and the cables between devices of a fabric by LLDP."""
+    """The serial numbers of the devices that were read, and the cables between devices of a fabric by LLDP."""
     facts = {name: one.facts for name, one in snapshot.devices.items() if not one.failure and fabric.device(name)}
     devices = {
         name: DeviceRecord(name, "" if isinstance(one.system, Absent) else one.system.serial)
@@ -185,7 +185,7 @@ def _end(
 
 
 def drift(truth: TruthRecords, intent: TruthRecords, running: TruthRecords) -> list[TruthDrift]:
-    """Return the values that differ between truth and intent, or between what runs and either."""
+    """The values that differ between truth and intent, or between what runs and either."""
     found = {(one.device, one.port, one.attribute): (one.truth, one.intent) for one in differences(truth, intent)}
     for name, device in running.devices.items():
         known = truth.devices.get(name, DeviceRecord(name)).serial, intent.devices[name].serial
@@ -215,7 +215,7 @@ def _running(running: TruthRecords, device: str, port: str, attribute: str) -> s
 
 
 def heard_cables(fabric: Fabric, site: str, truth: TruthRecords, running: TruthRecords) -> Iterable[Wanted]:
-    """Return the cables that LLDP names between devices of the source, and their ports, as objects to write."""
+    """The cables that LLDP names between devices of the source, and their ports, as objects to write."""
     designed = {(one.kind, one.key): one for one in wanted(fabric, site)}
     every = {tuple(sorted((end, peer))) for end, peer in running.peers.items()}
     cables = sorted(ends for ends in every if all(device in truth.devices for device, _ in ends))

@@ -1,6 +1,6 @@
 """Wanted objects against those of a source of truth: what is missing is created, what differs is changed.
 
-Nothing is deleted, and nothing is taken away from something else: what is in the way is left as it is, and reported.
+Nothing is deleted or moved: conflicting objects are left unchanged and reported.
 """
 
 from collections import defaultdict
@@ -136,7 +136,7 @@ class TruthExport:
         return False
 
     def _claims(self, one: Wanted, record: Record) -> str:
-        """Return what an object has in place of a value that it must not have given away; empty: nothing."""
+        """What an object has in place of a value that it must not have given away; empty: nothing."""
         for key, value in one.claimed.items():
             current = record[key]
             if identity(current) not in {None, "", self._resolved(value)}:
@@ -144,7 +144,7 @@ class TruthExport:
         return ""
 
     def _differing(self, one: Wanted, record: Record) -> dict[str, object]:
-        """Return the values that an object lacks, as they are written."""
+        """The values that an object lacks, as they are written."""
         values: dict[str, object] = {}
         for key, value in (*one.managed.items(), *one.claimed.items()):
             column, _, part = key.partition(".")
@@ -160,7 +160,7 @@ class TruthExport:
         return values
 
     def _support(self, missing: Iterable[Wanted]) -> None:
-        """See to what objects need to be created, such as their manufacturer, which nobody else asks for."""
+        """Create objects that others need first, such as their manufacturer."""
         needed: dict[str, dict[Ref, None]] = defaultdict(dict)
         for one in missing:
             for ref in _refs(one.initial):
@@ -227,7 +227,7 @@ class TruthExport:
         self.found.append(ExportedObject(one.kind, " ".join(one.key), "left", reason))
 
     def _resolved(self, value: object) -> Any:
-        """Return a value with ids in place of references."""
+        """A value with ids in place of references."""
         if isinstance(value, Ref):
             return self._ids.get(value, PLANNED)
         if isinstance(value, Mapping):
@@ -246,7 +246,7 @@ def _refs(value: object) -> Iterator[Ref]:
 
 
 def _shown(record: Record, column: str) -> str:
-    """Return a value as people call it: a nested object by its name, with its device."""
+    """A value as people call it: a nested object by its name, with its device."""
     value = record.get(column.removesuffix("_id").removesuffix("_type"), record[column])
     if not isinstance(value, Mapping):
         return str(value or "")

@@ -51,16 +51,16 @@ class TruthImport:
         return _matched_names(self.fabric, placing.places, self.left_out)
 
     def _role(self, name: str) -> str:
-        """Return host or switch; empty for a device that is none of this fabric."""
+        """Host or switch; empty for a device outside this fabric."""
         device, known = self.inventory.devices[name], self.fabric.device(name)
         if known is not None:
             return "host" if isinstance(known, Host) else "switch"
         every: tuple[Switch | Host, ...] = (*self.fabric.hosts, *self.fabric.switches)
         models = {one.model.name: "host" if isinstance(one, Host) else "switch" for one in every}
-        said = device.role.lower()
+        role_name = device.role.lower()
         by_word = [("host", HOST_WORDS), ("switch", SWITCH_WORDS)]
         return next(
-            (role for role, words in by_word if any(word in said for word in words)), models.get(device.model, "")
+            (role for role, words in by_word if any(word in role_name for word in words)), models.get(device.model, "")
         )
 
     def _links(self, roles: Mapping[str, str]) -> FoundLinks:
@@ -76,7 +76,7 @@ class TruthImport:
     # --- tables -----------------------------------------------------------------------------------------------------
 
     def tables(self) -> Mapping[str, list[Row]]:
-        """Return the rows of each table. What the source does not have gets no row, and is designed by rule."""
+        """The rows of each table. What the source does not have gets no row, and is designed by rule."""
         rows = {name: [dict(row) for row in make(self.fabric)] for name, make in tables.TABLES.items()}
         return {
             "devices": [self._device(row) for row in rows["devices"] if row["name"] in self.names],
@@ -124,7 +124,7 @@ class TruthImport:
         return found
 
     def _leaf_prefix(self, leaf: Switch, name: str) -> IPv4Network | None:
-        """Return the network of the gateway, or the one around the addresses of the ports to hosts."""
+        """The network of the gateway, or the one around the addresses of the ports to hosts."""
         if leaf.vlan:
             _, gateway = self._gateway(leaf, name)
             return gateway.network if gateway else None
@@ -142,7 +142,7 @@ class TruthImport:
         return frozenset(self.names[host.name] for host in self.fabric.hosts if host.name in self.names)
 
     def _gateway(self, leaf: Switch, name: str) -> tuple[int, IPv4Interface | None]:
-        """Return the VLAN of a leaf and the address there."""
+        """The VLAN of a leaf and the address there."""
         before, _, after = PLATFORMS[leaf.platform].vlan_port.partition("{number}")
         for (device, port), address in self.inventory.addresses.items():
             number = port.removeprefix(before).removesuffix(after)
@@ -160,7 +160,7 @@ class TruthImport:
         return numbers.most_common(1)[0][0] if numbers else 0
 
     def _rail(self, row: Row) -> Row:
-        """Return the VLAN of a rail, and the largest prefix that has all of its leaves and none of other rails."""
+        """The VLAN of a rail, and the largest prefix that has all of its leaves and none of other rails."""
         rail, found = int(str(row["rail"])), dict[str, object]()
         prefixes = {
             one.number: [prefix for leaf, name in self._leaves(one.number) if (prefix := self._leaf_prefix(leaf, name))]
@@ -213,7 +213,7 @@ class TruthImport:
         return found | ({"label": cable.label} if cable and cable.label else {})
 
     def _nic(self, row: Row) -> Row:
-        """Return the address of a NIC, and of the port that it is cabled to."""
+        """The address of a NIC, and of the port that it is cabled to."""
         host = self.fabric.device(str(row["host"]))
         name = self.names[str(row["host"])]
         if not isinstance(host, Host):
@@ -257,7 +257,7 @@ def _cells(row: Row) -> Row:
 
 
 def _in_file(problem: Problem, folder: Path) -> Problem:
-    """Return a problem of a row with its file and line."""
+    """A problem of a row with its file and line."""
     match problem.path:
         case ("tables", str(table), int(index), *rest):
             file, line = str(folder / f"{table}.csv"), index + 2
@@ -266,13 +266,13 @@ def _in_file(problem: Problem, folder: Path) -> Problem:
 
 
 def _survey(roles: Mapping[str, str]) -> Survey:
-    """Return switches of which nothing but the cables is known."""
+    """Switches of which only the cables are known."""
     nothing = ExistingSwitch(), Router()
     return Survey({name: SurveyedSwitch(name, "", *nothing) for name, role in roles.items() if role == "switch"})
 
 
 def _matched_names(fabric: Fabric, places: Mapping[str, Place], left_out: dict[str, str]) -> Mapping[str, str]:
-    """Return design's name → source's name. Who has a name of the design keeps its place where the cables allow it."""
+    """Name in the design → name in the source. A device with a designed name keeps its place if cables allow it."""
     every: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     designed = {one.name: _normal(fabric, one.role if isinstance(one, Switch) else "host", one) for one in every}
     moved = {name: _normal(fabric, place.role, place) for name, place in places.items()}
@@ -302,20 +302,20 @@ def _matched_names(fabric: Fabric, places: Mapping[str, Place], left_out: dict[s
             if at:
                 found[at] = name
             else:
-                left_out[name] = f"the intent has no place for it: raise the number of its {PLURALS[group.role]}"
-    for name in left_out.keys() & designed.keys() - found.keys():  # its cables do not say where it is
+                left_out[name] = f"the intent has no place for it: increase the number of its {PLURALS[group.role]}"
+    for name in left_out.keys() & designed.keys() - found.keys():  # its cables do not show its place
         found[name] = name
         del left_out[name]
     return found
 
 
 def _plane(place: Place) -> tuple[int, ...] | None:
-    """Return what tells the planes of spines, and those of core switches, from each other."""
+    """The names that identify the planes of spines and of core switches."""
     return (("spine", "core").index(place.role), place.plane) if place.role in {"spine", "core"} else None
 
 
 def _normal(fabric: Fabric, role: str, place: Place | Switch | Host) -> Place:
-    """Return a place with the numbers that count for its role."""
+    """A place with the numbers that count for its role."""
     return Place(role, **{key: getattr(place, key) for key in keys_of(fabric, role)})
 
 

@@ -96,12 +96,12 @@ def checked(settings: TruthAccess) -> Iterator[None]:
         raise AccessError(Problem(message, "check truth.site, and the release of the server")) from None
     except (KeyError, TypeError, ValueError, AttributeError):
         message = f"{settings.url} answers in an unknown form"
-        remedy = f"check that truth.url is a {settings.kind}, of a release that docs/source-of-truth.md names"
+        remedy = f"check that truth.url is a {settings.kind}, of a release in docs/source-of-truth.md"
         raise AccessError(Problem(message, remedy)) from None
 
 
 def _plain(answer: str) -> str:
-    """Return the words of a refusal, which are a tree of lists by field."""
+    """The words of a refusal, which are a tree of lists by field."""
     try:
         tree = json.loads(answer)
     except ValueError:
@@ -124,7 +124,7 @@ def _library(kind: str) -> Any:
 
 
 def _failed(settings: TruthAccess, error: Exception) -> AccessError:
-    """Return the error without the text of an answer, which may repeat what was sent."""
+    """The error without the text of an answer, which may repeat what was sent."""
     answer = getattr(error, "req", None)
     status = getattr(answer, "status_code", None)
     if status in {401, 403}:
@@ -142,7 +142,7 @@ def exported(api: TruthApi, fabric: Fabric, *, writes: bool) -> TruthExport:
 
 
 def site_of(api: TruthApi, fabric: Fabric) -> str:
-    """Return what the source calls the site of a fabric."""
+    """What the source calls the site of a fabric."""
     site = api.settings.site or fabric.site
     return netbox_slug(site) if api.settings.kind == "netbox" else site
 

@@ -23,7 +23,7 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An object that is to be there."""
+    """An object that should exist."""
 
     kind: str
     key: Key
@@ -32,11 +32,11 @@ class Wanted:
     initial: Mapping[str, object] = field(default_factory=dict)
     """Values that an object gets when it is created, and that are whose it is afterwards."""
     claimed: Mapping[str, object] = field(default_factory=dict)
-    """Values that an object has or does not have yet; one with another value is left as it is."""
+    """Values that an object has or does not have yet; one with another value is left unchanged."""
 
 
 def wanted(fabric: Fabric, site: str) -> list[Wanted]:
-    """Return what a fabric needs at a site."""
+    """What a fabric needs at a site."""
     every: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     found = [
         Wanted("site", (site,)),

@@ -47,12 +47,12 @@ class Meter:
     def __init__(self) -> None:
         self._last: dict[str, Ages] = {}
         self._before: Counters = {}
-        """The sample before: whether other counts fell too tells a reset from a wrap."""
+        """The previous sample: if other counts fell too, it is a reset, not a wrap."""
         self._buffers: dict[str, Buffer] = {}
         self._boot = ""
 
     def peaks(self, sample: Sample) -> Mapping[str, Peaks]:
-        """Return the peaks of queues since the samples before; call it before `rates` of the same sample."""
+        """The peaks of queues since the samples before; call it before `rates` of the same sample."""
         if sample.boot != self._boot:
             self._buffers.clear()
         found = peaks(self._buffers, sample.buffers)
@@ -60,7 +60,7 @@ class Meter:
         return found
 
     def rates(self, sample: Sample) -> Rates:
-        """Return what was added since the samples before; an unknown rate is a delta without a value."""
+        """What was added since the samples before; an unknown rate is a delta without a value."""
         if sample.boot != self._boot:
             self._last.clear()  # it restarted: earlier counts are not comparable
             self._boot = sample.boot
@@ -88,7 +88,7 @@ class Meter:
 
 
 def _shared(known: Counts, counts: Counts) -> tuple[Counts, Counts, Counts]:
-    """Return the places in both samples, earlier and later, and those only in the earlier one."""
+    """The places in both samples, earlier and later, and those only in the earlier one."""
     if known.keys() == counts.keys():
         return known, counts, {}
     both = known.keys() & counts.keys()
@@ -154,12 +154,12 @@ class Track:
         return self._points[-1].to_s if self._points else None
 
     def since(self, from_s: float) -> tuple[Point, ...]:
-        """Return the intervals that end after a time."""
+        """The intervals that end after a time."""
         kept = tuple(self._points)  # a copy: other threads may add meanwhile
         return tuple(point for point in kept if point.to_s > from_s)
 
     def worst(self, from_s: float) -> tuple[Severity, PauseSummary]:
-        """Return the worst severity of the intervals that end after a time, and all their pauses together."""
+        """The worst severity of the intervals that end after a time, and all their pauses together."""
         worst, pauses = Severity(), NO_PAUSES
         for point in reversed(tuple(self._points)):
             if point.to_s <= from_s:
@@ -169,7 +169,7 @@ class Track:
         return worst, pauses
 
     def peaks(self, quantity: str, end_s: float, columns: int, step_s: float) -> Sequence[float | None]:
-        """Return the highest value in each step up to a time; None where nothing was measured."""
+        """The highest value in each step up to a time; None where nothing was measured."""
         found: list[float | None] = [None] * columns
         first_s = end_s - columns * step_s
         for point in self.since(first_s):
@@ -197,7 +197,7 @@ def _either(one: PauseSummary, other: PauseSummary) -> PauseSummary:
 
 
 def _columns(point: Point, first_s: float, columns: int, step_s: float) -> Sequence[int]:
-    """Return the columns in which an interval counts."""
+    """The columns in which an interval counts."""
     begin, end = (point.from_s - first_s) / step_s, (point.to_s - first_s) / step_s
     candidates = range(max(0, int(begin)), min(columns, int(end) + 1))
     least = min(LEAST_SHARE, (end - begin) / 2)
@@ -242,7 +242,7 @@ class Row(NamedTuple):
     """The peaks of its queues, by place."""
 
     def peaks(self, quantity: str, columns: int) -> Sequence[float | None]:
-        """Return the highest value in each of the last seconds; None where nothing was measured."""
+        """The highest value in each of the last seconds; None where nothing was measured."""
         return self.track.peaks(quantity, self.end_s, columns, STEP_S)
 
 
@@ -327,11 +327,11 @@ class Board:
         return Health(name, device.condition, silent_s, device.samples, is_overdue)
 
     def view(self, now_s: float, clock: str = "") -> BoardView:
-        """Return everything needed to draw the board at one time."""
+        """Everything needed to draw the board at one time."""
         return BoardView(self.outline, clock, self.rows(now_s), tuple(self.health(now_s).values()))
 
     def rows(self, now_s: float) -> tuple[Row, ...]:
-        """Return all ports, the worst first; equals sorted by name."""
+        """All ports, the worst first; equals sorted by name."""
         health = self.health(now_s)
         with self._lock:
             found = list(self._rows(health))
@@ -351,7 +351,7 @@ class Board:
             yield Row(wire, severities[wire], now, track, end_s, rates, levels)
 
     def _end_s(self, health: Health) -> float:
-        """Return the end of a device's history: its last sample, or the time of an overdue one."""
+        """The end of a device's history: its last sample, or the time of an overdue one."""
         late_s = (health.silent_s or 0.0) if health.is_overdue else 0.0
         return self._devices[health.device].at_s + late_s
 

@@ -245,7 +245,7 @@ NO_PEAKS = Peaks()
 
 
 def peaks(before: Mapping[str, Buffer], now: Mapping[str, Buffer]) -> Mapping[str, Peaks]:
-    """Return the peaks at each place between two samples.
+    """The peaks at each place between two samples.
 
     If the watermark of a queue did not change, its peak is the longer of the lengths at both samples; of headroom only
     the watermark is known.
@@ -389,7 +389,7 @@ class Streamer(Protocol):
     def stream(
         self, subject: ViewSubject, interval_s: float, deliver: Callable[[Sample], None], stop: threading.Event
     ) -> None:
-        """Deliver a sample each interval until told to stop; AccessError when the stream ends."""
+        """Deliver a sample each interval until stopped; AccessError when the stream ends."""
 
 
 class StreamFeed:

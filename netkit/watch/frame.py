@@ -37,7 +37,7 @@ def _counted(name: str, style: Style) -> Callable[[Row, PauseLimits], Style]:
 
 
 def _judged(*names: str) -> Callable[[Row, PauseLimits], Style]:
-    """Return the style of how bad a port is by some quantities alone."""
+    """The style of how bad a port is by some quantities alone."""
     return lambda row, limits: style_of(
         judged(PortReading(**{name: getattr(row.reading, name) for name in names}), 0, limits).level
     )
@@ -49,7 +49,7 @@ def pause(held: float | None, rate: float | None, absent: str) -> str:
 
 
 def peak(share: float | None, found_bytes: float | None, absent: str) -> str:
-    """Return a peak as a part of what it is held against, and as bytes where that is not known."""
+    """A peak as a part of what it is held against, and as bytes where that is not known."""
     return percent(share, absent) if share is not None else short(found_bytes, absent)
 
 
@@ -100,7 +100,7 @@ class TableLayout(NamedTuple):
     columns: tuple[Column, ...]
     history: int
     has_both: bool
-    """Whether traffic has a history of its own, beside that of the problem."""
+    """Whether traffic has a separate history, beside that of the problem."""
 
 
 def layout(rows: Sequence[Row], width: int) -> TableLayout:
@@ -129,7 +129,7 @@ def table(
 
 
 def visible(rows: Sequence[Row], chosen: Key | None, height: int) -> Sequence[Row]:
-    """Return the rows of the page that holds the chosen one."""
+    """The rows of the page that holds the chosen one."""
     at = next((index for index, row in enumerate(rows) if key(row) == chosen), 0)
     first = at - at % height if height > 0 else 0
     return rows[first : first + max(0, height)]
@@ -194,17 +194,17 @@ class PortGroup(NamedTuple):
         return (getattr(row.reading, name) for row in self.rows if row.wire.kind == "nic")
 
     def total(self, name: str) -> float | None:
-        """Return the sum of a quantity over all ports."""
+        """The sum of a quantity over all ports."""
         return _sum(getattr(row.reading, name) for row in self.rows)
 
     def highest(self, name: str) -> float | None:
-        """Return the highest value of a quantity."""
+        """The highest value of a quantity."""
         known = [value for row in self.rows if (value := getattr(row.reading, name)) is not None]
         return max(known) if known else None
 
 
 def groups(rows: Sequence[Row]) -> tuple[PortGroup, ...]:
-    """Return the rails in order, then the tiers."""
+    """The rails in order, then the tiers."""
     names = sorted({row.wire.group for row in rows}, key=lambda name: (not name.startswith("rail "), natural(name)))
     return tuple(PortGroup(name, tuple(row for row in rows if row.wire.group == name)) for name in names)
 
@@ -285,7 +285,7 @@ def detail(view: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[Li
 
 
 def _priority(row: Row, number: int, glyphs: Glyphs, *, is_lossless: bool) -> Line:
-    """Return the line of a priority and its queue; empty if the device reports nothing about it."""
+    """The line of a priority and its queue; empty if the device reports nothing about it."""
 
     def rate(name: str) -> float | None:
         places: Mapping[str, Delta] = row.rates.get(name, {})
@@ -321,7 +321,7 @@ TOO_SMALL = "the terminal is too small"
 
 
 def frame(view: BoardView, look: ViewState, width: int, height: int, glyphs: Glyphs) -> list[Line]:
-    """Return at most `height` lines of at most `width` cells."""
+    """At most `height` lines of at most `width` cells."""
     if height < LEAST_HEIGHT or width < LEAST_WIDTH:
         return [cut((Span(TOO_SMALL),), width)][:height]
     rows = shown(view, look)
@@ -333,7 +333,7 @@ def frame(view: BoardView, look: ViewState, width: int, height: int, glyphs: Gly
 
 
 def unbounded(view: BoardView, look: ViewState, width: int, glyphs: Glyphs) -> list[Line]:
-    """Return a screen as high as it needs, without the line of keys, for a file or a pipe."""
+    """A screen as high as it needs, without the line of keys, for a file or a pipe."""
     height = len(view.rows) + MOST_HEAD + 30
     lines = frame(view, look, width, height, glyphs)[:-1]
     while lines and not lines[-1]:
@@ -366,7 +366,7 @@ def _title(view: BoardView, look: ViewState) -> Line:
 
 
 def _summary(rows: Sequence[Row], look: ViewState) -> Line:
-    """Return the number of ports by problem."""
+    """The number of ports by problem."""
     counts = Counter(WORDS[row.severity.level] for row in rows if style_of(row.severity.level))
     styles = {WORDS[row.severity.level]: style_of(row.severity.level) for row in reversed(rows)}
     spans = [Span(f" {len(rows)} {'ports match' if look.wanted else 'ports'}:")]
@@ -405,7 +405,7 @@ def _is_connecting(one: Health) -> bool:
 
 
 def _weight(one: Health) -> int:
-    """Return the importance of a line of its own; 0 for none."""
+    """The importance of a separate line; 0 for none."""
     if one.condition.state == "gone":
         return 3
     if one.is_overdue and not _is_connecting(one):

@@ -36,7 +36,7 @@ class Wire(NamedTuple):
 
 
 def wires(fabric: Fabric, devices: Iterable[Switch | Host]) -> tuple[Wire, ...]:
-    """Return the cabled ports of some devices."""
+    """The cabled ports of some devices."""
     speeds = {(link.device, link.port): link.speed_gbps for link in fabric.links()}
     return tuple(
         wire
@@ -154,7 +154,7 @@ def sources(lately: Mapping[Wire, tuple[Severity, PauseSummary]]) -> Mapping[Wir
 
 
 def _chip(wire: Wire) -> tuple[str, str]:
-    """Return the unit that passes pauses on: a whole switch, but each NIC of a host by itself."""
+    """The unit that passes pauses on: a whole switch, but each NIC of a host by itself."""
     return wire.device, wire.port if wire.kind == "nic" else ""
 
 
@@ -191,7 +191,7 @@ def _severities(reading: PortReading, speed_gbps: float, limits: PauseLimits) ->
 
 
 def pauses_of(reading: PortReading, limits: PauseLimits) -> PauseSummary:
-    """Return the part of one interval in pauses."""
+    """The part of one interval in pauses."""
     is_held = max(_pause_shares(reading.pause_in, reading.pauses_in, limits)) >= 1
     _, sent = _pause_shares(reading.pause_out, reading.pauses_out, limits)
     if not is_held and sent < 1:
@@ -200,7 +200,7 @@ def pauses_of(reading: PortReading, limits: PauseLimits) -> PauseSummary:
 
 
 def _pause_shares(held: float | None, rate: float | None, limits: PauseLimits) -> tuple[float, float]:
-    """Return pauses relative to both limits: by time where that is reported, else by rate."""
+    """Pauses relative to both limits: by time where that is reported, else by rate."""
     if held is not None:
         return _share(held, limits.pause_fraction_warn), _share(held, limits.pause_fraction_fail)
     return _share(rate or 0.0, limits.pause_rate_warn), _share(rate or 0.0, limits.pause_rate_fail)
@@ -215,12 +215,12 @@ def _step(value: float) -> int:
 
 
 def use(reading: PortReading, speed_gbps: float) -> float:
-    """Return the utilisation in the busier direction."""
+    """The utilisation in the busier direction."""
     return max(reading.rx_bps or 0.0, reading.tx_bps or 0.0) / (speed_gbps * 1e9) if speed_gbps else 0.0
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key that puts swp2 before swp10."""
+    """A sort key that puts swp2 before swp10."""
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", text))
 
 

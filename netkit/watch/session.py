@@ -99,7 +99,7 @@ class Record:
 
 
 def read(path: Path) -> tuple[Outline, Iterator[RecordedEvent]]:
-    """Return what was watched, and an iterator over the events."""
+    """What was watched, and an iterator over the events."""
     try:
         lines = _lines(path, path.open("rb"))
         first = next(lines, b"")
@@ -285,7 +285,7 @@ class Replay:
         return self._next is None
 
     def now_s(self) -> float:
-        """Return the time in the record; it stops at the last event."""
+        """The time in the record; it stops at the last event."""
         elapsed_s = (time.monotonic() - self._started_s) * self._speed
         return self._last_s if self.is_over else self.began_s + elapsed_s
 

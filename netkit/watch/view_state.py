@@ -46,7 +46,7 @@ def shown(view: BoardView, look: ViewState) -> tuple[Row, ...]:
 
 
 def pressed(look: ViewState, name: str, rows: Sequence[Row], page: int = 10) -> ViewState:
-    """Return the view after a key: a character, or the name of a special key."""
+    """The view after a key: a character, or the name of a special key."""
     if look.is_typing:
         return _typed(look, name)
     if look.is_detail and name in {"enter", "escape", "backspace"}:
@@ -108,7 +108,7 @@ FRAMES = {"pause_in": "pauses_in", "pause_out": "pauses_out"}
 
 
 def of_trouble(row: Row, columns: int, limits: PauseLimits, glyphs: Glyphs) -> Span:
-    """Return the history of a port's problem; of its traffic if there is none."""
+    """The history of a port's problem; of its traffic if there is none."""
     quantity = OF_LEVEL.get(row.severity.level)
     if quantity is None:
         return of_traffic(row, columns, glyphs)
@@ -116,7 +116,7 @@ def of_trouble(row: Row, columns: int, limits: PauseLimits, glyphs: Glyphs) -> S
 
 
 def of_quantity(row: Row, quantity: str, columns: int, limits: PauseLimits, glyphs: Glyphs) -> Span:
-    """Return the history of a quantity; a full bar is its highest value, or at least the limit of pauses."""
+    """The history of a quantity; a full bar is its highest value, or at least the limit of pauses."""
     peaks = row.peaks(quantity, columns)
     if quantity in FRAMES and all(value is None for value in peaks):
         quantity = FRAMES[quantity]
@@ -126,7 +126,7 @@ def of_quantity(row: Row, quantity: str, columns: int, limits: PauseLimits, glyp
 
 
 def of_traffic(row: Row, columns: int, glyphs: Glyphs) -> Span:
-    """Return the history of utilisation in the busier direction."""
+    """The history of utilisation in the busier direction."""
     received, sent = row.peaks("rx_bps", columns), row.peaks("tx_bps", columns)
     pairs = [[value for value in pair if value is not None] for pair in zip(received, sent, strict=True)]
     both = [max(pair, default=None) for pair in pairs]
@@ -145,19 +145,19 @@ UNREACHED = 4
 
 
 def exit_code(board: Board) -> int:
-    """Return 4 if no device answered, else 0."""
+    """4 if no device answered, else 0."""
     return 0 if any(one.samples for one in board.health(0).values()) else UNREACHED
 
 
 def result(board: Board, now_s: float) -> Mapping[str, Any]:
-    """Return devices and ports, the worst first; unknown values are null."""
-    scene = board.view(now_s)
+    """Devices and ports, the worst first; unknown values are null."""
+    view = board.view(now_s)
     return {
-        "fabric": scene.outline.fabric,
-        "lab": scene.outline.lab,
+        "fabric": view.outline.fabric,
+        "lab": view.outline.lab,
         "at_s": round(now_s, 3),
-        "devices": [_device(one) for one in scene.health],
-        "ports": [_port(row) for row in shown(scene, ViewState())],
+        "devices": [_device(one) for one in view.health],
+        "ports": [_port(row) for row in shown(view, ViewState())],
     }
 
 

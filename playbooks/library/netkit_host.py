@@ -126,7 +126,7 @@ def main() -> None:
 def begin(module: AnsibleModule) -> None:
     """Compare; if anything differs, save it, set the timer, and install what belongs to no single rail.
 
-    A host without traffic goes on with all of its rails; others are told which need their turn.
+    A host without traffic changes all of its rails; for others, the result lists the rails to change in turn.
     """
     began, files = time.monotonic(), wanted(module)
     outside = [entry["path"] for entry in files if not is_owned(entry["path"])]
@@ -180,7 +180,7 @@ def all_at_once(module: AnsibleModule, begun: dict[str, Any]) -> dict[str, Any]:
 
 
 def wanted(module: AnsibleModule) -> list[dict[str, str]]:
-    """Return the files as they should be; those that are no longer intended are to be absent."""
+    """The files as they should be; those that are no longer intended are to be absent."""
     files = module.params["files"]
     if module.params["staged"]:
         try:
@@ -195,7 +195,7 @@ def wanted(module: AnsibleModule) -> list[dict[str, str]]:
 
 
 def is_owned(path: str) -> bool:
-    """Whether a file is one of netkit's: an asterisk stands for anything but a slash."""
+    """Whether a file is one of netkit's: an asterisk matches anything but a slash."""
     parts = path.split("/")
     patterns = (pattern.split("/") for pattern in OWNED)
     return ".." not in parts and any(
@@ -204,7 +204,7 @@ def is_owned(path: str) -> bool:
 
 
 def running(path: Path) -> tuple[str, str]:
-    """Return mode and text of a file as it is."""
+    """Mode and text of a file as it is."""
     try:
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         return f"{stat.S_IMODE(path.stat().st_mode):04o}", text
@@ -213,7 +213,7 @@ def running(path: Path) -> tuple[str, str]:
 
 
 def shown(entry: dict[str, str], mode: str, text: str) -> dict[str, str]:
-    """Return a difference as Ansible shows it."""
+    """A difference as Ansible shows it."""
     before = entry["path"] + (" (not there)" if mode == ABSENT else f" ({mode})")
     after = entry["path"] + (" (removed)" if entry["mode"] == ABSENT else f" ({entry['mode']})")
     return {
@@ -225,7 +225,7 @@ def shown(entry: dict[str, str], mode: str, text: str) -> dict[str, str]:
 
 
 def printable(text: str) -> str:
-    """Return a text as JSON can hold it."""
+    """A text as JSON can hold it."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The rendered files of one host, with the place and the mode of each as install.txt says."""
+"""The rendered files of one host, with path and mode of each from install.txt."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ def settled(rails: list[dict[str, Any]], settle_s: float, *, tolerate_dark: bool
 
 
 def look(rails: list[dict[str, Any]], dark: set[str]) -> tuple[list[str], list[str]]:
-    """Return what is wrong, and the rails that were not looked at."""
+    """What is wrong, and the rails that were not looked at."""
     links = {link["ifname"]: link for link in printed(["ip", "-j", "address", "show"])}
     problems: list[str] = []
     skipped, live = [], []
@@ -43,7 +43,7 @@ def look(rails: list[dict[str, Any]], dark: set[str]) -> tuple[list[str], list[s
 
 
 def printed(command: list[str]) -> list[dict[str, Any]]:
-    """Return what a command prints as JSON; nothing when it fails."""
+    """What a command prints as JSON; nothing when it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)  # noqa: S603
     return list(json.loads(done.stdout or "[]")) if done.returncode == 0 else []
 
@@ -66,7 +66,7 @@ def link_problems(rail: dict[str, Any], link: dict[str, Any] | None) -> Iterator
 
 
 def route_problems(rails: list[dict[str, Any]]) -> list[str]:
-    """Return what is wrong with what the kernel would do: all lookups of all rails in one go."""
+    """What is wrong with what the kernel would do: all lookups of all rails in one go."""
     asked = [question for rail in rails for lookup in rail["lookups"] for question in questions(rail, lookup)]
     lines = "".join(f"route get {words}\n" for words, _, _ in asked)
     done = subprocess.run(
@@ -109,7 +109,7 @@ def questions(rail: dict[str, Any], lookup: dict[str, Any]) -> Iterator[tuple[st
 
 
 def judged(answer: dict[str, Any] | None, via: str, rail: str) -> str:
-    """Return what is wrong with an answer; nothing when it is right."""
+    """What is wrong with an answer; nothing when it is right."""
     if answer is None:
         return f"is refused, should be via {via} on {rail}" if via else ""
     have = f"via {answer.get('gateway', 'no gateway')} on {answer.get('dev')}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 QUIET_BYTES_PS = 1 << 16
-"""LLDP, ARP and a few pings are no traffic."""
+"""LLDP, ARP and a few pings do not count as traffic."""
 CONNECTED = frozenset({"RC", "UC", "XRC_INI", "XRC_TGT"})
 """Queue pairs of the kernel that carry data; those of other types are there on every host."""
 PHYSICAL = re.compile(r"^ *([rt]x_bytes_phy): (\d+)$", re.MULTILINE)
@@ -22,12 +22,12 @@ Counters = dict[str, dict[str, int]]
 
 
 def counters(rails: Iterable[str]) -> Counters:
-    """Return the bytes each rail has moved: as an interface, by RDMA, and on the wire, with what bypasses the host."""
+    """The bytes each rail has moved: as an interface, by RDMA, and on the wire, with what bypasses the host."""
     return {rail: {**_files(rail), **_wire(rail)} for rail in rails}
 
 
 def verdict(rails: list[str], before: Counters, since: float, window_s: float) -> tuple[bool, str]:
-    """Return whether the rails carry no traffic, and why; `before` are counters of the time `since`."""
+    """Whether the rails carry no traffic, and why; `before` are counters of the time `since`."""
     addresses = _addresses(rails)
     busy = _queue_pairs(rails) or _connections(addresses)
     if busy:
@@ -70,7 +70,7 @@ def _addresses(rails: list[str]) -> set[str]:
 
 
 def _queue_pairs(rails: list[str]) -> str:
-    """Return which program or part of the kernel has queue pairs on a rail, if any has."""
+    """Which program or part of the kernel has queue pairs on a rail, if any has."""
     devices = {place.name: rail for rail in rails for place in (NET / rail / "device" / "infiniband").glob("*")}
     if not devices:
         return ""
@@ -86,7 +86,7 @@ def _queue_pairs(rails: list[str]) -> str:
 
 
 def _openers() -> str:
-    """Return who has an RDMA device open, where `rdma` does not say who has queue pairs."""
+    """The programs with an open RDMA device, if `rdma` does not list those with queue pairs."""
     for place in Path("/proc").glob("[0-9]*/fd/*"):
         try:
             target = str(place.readlink())
@@ -109,7 +109,7 @@ def _connections(addresses: set[str]) -> str:
 
 
 def _printed(*command: str) -> str:
-    """Return what a command prints; nothing when it is not there or fails."""
+    """What a command prints; nothing when it is not there or fails."""
     if shutil.which(command[0]) is None:
         return ""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)  # noqa: S603

@@ -45,7 +45,7 @@ def test_every_mistake_is_told_at_its_line(tmp_path: Path) -> None:
     file = tmp_path / "access.yaml"
     assert [str(problem).removeprefix(f"{file}:") for problem in caught.value.problems] == [
         "2: timeout: unknown key 'timeout'; " + KNOWN_ABOVE,
-        "3: password: names no single source; use one of env, command and keyring",
+        "3: password: must name exactly one source: env, command or keyring",
         "5: platforms.nvue.port: 70000 is too large; use 65535 or less",
         "5: platforms.nvue.prot: unknown key 'prot'; " + KNOWN_BELOW,
     ]

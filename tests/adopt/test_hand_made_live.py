@@ -132,7 +132,11 @@ def test_numbers_change_and_nothing_else(booted: tuple[Nos, Fabric, RunningLab],
     done = run("adopt", saved, devices, "--out", own, **site.changes)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert "a plan against these configurations is empty\n" in done.stdout
-    assert [line for line in done.stdout.splitlines() if "whose rendering differs least" in line] == []
+    assert [
+        line
+        for line in done.stdout.splitlines()
+        if "whose rendering differs least from the running configuration" in line
+    ] == []
 
     planned = site.real(own, "plan", on_lab)
     assert planned.stdout.splitlines()[0] == f"own: nothing to change on {len(fabric.names)} devices", planned.stdout

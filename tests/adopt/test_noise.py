@@ -172,7 +172,7 @@ def test_cables_that_nothing_names_are_listed(values: Values, chance: random.Ran
         ends = set(adopted(undescribed(files_of(fabric)), neighbors).links.dangling)
     except AdoptError as error:
         refused = str(error)
-    expected = f"nothing says what is at the other end of {len(silent)} ports, such as "
+    expected = f"the other end of {len(silent)} ports is unknown, such as "
     assert refused.startswith(expected) if refused else ends == silent
 
 

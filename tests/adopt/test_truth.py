@@ -1,4 +1,4 @@
-"""A source of truth beside configurations: its cables and racks are adopted, and what it says otherwise is listed."""
+"""A source of truth beside configurations: its cables and racks are adopted, and its differences are listed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_the_command_reads_a_netbox(tmp_path: Path) -> None:
         point_to(one, out)
         done = run("adopt", saved, "--out", out, "--truth", TRUTH_TOKEN=TOKEN)
     assert done.returncode == 0, done.stderr
-    assert "says otherwise" not in done.stdout
+    assert "the source of truth differs:" not in done.stdout
     assert "a plan against these configurations is empty" in done.stdout
     values = yaml.safe_load((out / "fabric.yaml").read_text(encoding="utf-8"))
     assert values["tables"]["devices"] == "devices.csv"

@@ -147,7 +147,7 @@ def test_a_latency_stands_out_among_those_as_far_apart() -> None:
         )
     ]
     assert skipped(given(*runs), "acceptance.rdma-latency") == [
-        ("", "", "ib_read_lat: 3 runs same leaf are too few to say what is usual")
+        ("", "", "ib_read_lat: 3 runs same leaf are too few to derive a usual value")
     ]
 
 

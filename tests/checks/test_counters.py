@@ -38,7 +38,7 @@ def test_narrow_counters_that_run_over_their_end_between_two_looks_are_no_reset(
         rx_pause={"swp1s0/3": (900, 902)},
     )
     assert said(scene(BUILT, narrow), "counters.resets") == []
-    text = "2 of its counters wrap between two readings; the others go on"
+    text = "2 of its counters wrap between two readings; the others continue"
     assert ("leaf01", "swp1s0", text) in skipped(scene(BUILT, narrow), "counters.resets")
 
 

@@ -299,7 +299,7 @@ def test_one_nic_that_answers_no_marks_is_named_though_others_answer() -> None:
     leaf = observation("leaf01", queue_ecn_marked={"swp1s0/3": (0, 5000), "swp1s1/3": (0, 5000)})
     found = rails(host("gpu01", 900, 0), host("gpu02", 0, 900), leaf)
     assert said(found, "ecn-cnp.marks") == [
-        ("fail", "gpu02", "rail0", "answers none of the 5000 packets that its leaf marks on their way to it")
+        ("fail", "gpu02", "rail0", "answers none of the 5000 packets that its leaf marks towards it")
     ]
 
 
@@ -331,7 +331,7 @@ def test_cnps_that_stay_in_their_queue_say_nothing() -> None:
 def test_cnps_that_arrive_on_another_priority_are_told_at_the_port_that_gave_them_another_dscp() -> None:
     found = rails(queues("leaf01", swp1s1=500), nic("gpu02", 500, 0, MAPPED))
     assert said(found, "ecn-cnp.queue") == [
-        ("fail", "leaf01", "swp1s1", "gives CNPs another DSCP: 500 leave in their queue, 0 go on in it at gpu02:rail0")
+        ("fail", "leaf01", "swp1s1", "gives CNPs another DSCP: 500 leave in their queue, 0 stay in it at gpu02:rail0")
     ]
 
 
@@ -344,7 +344,7 @@ def test_a_leaf_that_gives_cnps_another_dscp_at_all_its_ports_is_one_cause() -> 
 
 def test_cnps_that_arrive_on_another_priority_are_told_though_the_leaf_counts_nothing() -> None:
     found = rails(nic("gpu02", 500, 0, MAPPED))
-    text = "gives CNPs another DSCP: 500 leave in their queue, 0 go on in it at gpu02:rail0"
+    text = "gives CNPs another DSCP: 500 leave in their queue, 0 stay in it at gpu02:rail0"
     assert said(found, "ecn-cnp.queue") == [("fail", "leaf01", "swp1s1", text)]
 
 
@@ -367,14 +367,14 @@ def test_a_nic_that_swallows_cnps_still_counts_on_which_priority_they_came(on_pr
 def test_who_is_not_known_to_map_cnps_right_is_to_blame_itself() -> None:
     wrong = PortQos(dscp_to_priority={48: 0})
     found = rails(queues("leaf01", swp1s1=500), nic("gpu02", 500, 0, wrong))
-    text = "takes CNPs out of their queue: leaf01:swp1s1 sends 500 in it, 0 go on in it"
+    text = "takes CNPs out of their queue: leaf01:swp1s1 sends 500 in it, 0 stay in it"
     assert said(found, "ecn-cnp.queue") == [("fail", "gpu02", "rail0", text)]
 
 
 def test_a_switch_that_passes_cnps_on_in_another_queue_is_told_with_the_cable_they_came_by() -> None:
     up = next(port for port in BUILT.switch("leaf01").ports if port.peer == "spine01")
     found = rails(queues("leaf01", **{up.name: 400}), queues("spine01"), queues("leaf02"))
-    text = f"takes CNPs out of their queue: leaf01:{up.name} sends 400 in it, 0 go on in it"
+    text = f"takes CNPs out of their queue: leaf01:{up.name} sends 400 in it, 0 stay in it"
     assert said(found, "ecn-cnp.queue") == [("fail", "spine01", up.peer_port, text)]
 
 
@@ -395,16 +395,13 @@ def test_a_spine_is_blamed_only_for_the_port_that_what_is_missing_came_by(first:
     remarking = "leaf01" if first == 900 else "leaf02"
     (one,) = said(spine_of(first, second, 176), "ecn-cnp.queue")
     up = next(port for port in BUILT.switch(remarking).ports if port.peer == "spine01")
-    text = f"takes CNPs out of their queue: {remarking}:{up.name} sends 900 in it, 0 go on in it"
+    text = f"takes CNPs out of their queue: {remarking}:{up.name} sends 900 in it, 0 stay in it"
     assert one == ("fail", "spine01", up.peer_port, text)
 
 
 def test_ports_that_counts_do_not_tell_apart_are_all_named() -> None:
     ups = [next(port for port in BUILT.switch(leaf).ports if port.peer == "spine01") for leaf in LEAVES]
-    text = (
-        "of 352 CNPs that are sent to it in their queue 176 go on in it; "
-        f"by leaf01:{ups[0].name} or leaf02:{ups[1].name}"
-    )
+    text = f"of 352 CNPs sent to it in their queue, 176 stay in it; by leaf01:{ups[0].name} or leaf02:{ups[1].name}"
     assert said(spine_of(176, 176, 176), "ecn-cnp.queue") == [("fail", "spine01", "", text)]
 
 

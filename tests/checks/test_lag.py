@@ -30,14 +30,14 @@ def texts(check: str, device: str, **facts: Any) -> list[tuple[str, str, str]]:
         (
             {"bond0": Lag(False, {"nic0": False, "nic1": False})},
             [
-                ("fail", name, "carries nothing of bond0; no NIC does: the host has no way to storage")
+                ("fail", name, "carries nothing of bond0; no NIC does: the host cannot reach storage")
                 for name in ("nic0", "nic1")
             ],
         ),
         (
             {},
             [
-                ("fail", name, "is not in bond0; no NIC does: the host has no way to storage")
+                ("fail", name, "is not in bond0; no NIC does: the host cannot reach storage")
                 for name in ("nic0", "nic1")
             ],
         ),

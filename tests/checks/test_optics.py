@@ -41,12 +41,12 @@ def test_a_module_that_is_well_says_nothing() -> None:
     ("rx_dbm", "expected"),
     [
         (-4.9, []),
-        (-5.1, [("warn", "lane 2, light received -5.1 dBm, its warning limit is -6")]),
-        (-7.9, [("warn", "lane 2, light received -7.9 dBm, its warning limit is -6")]),
-        (-8.1, [("fail", "lane 2, light received -8.1 dBm, below its alarm limit -8")]),
-        (-40.0, [("fail", "lane 2, light received -40.0 dBm, below its alarm limit -8")]),
-        (3.1, [("warn", "lane 2, light received 3.1 dBm, its warning limit is 4")]),
-        (5.1, [("fail", "lane 2, light received 5.1 dBm, above its alarm limit 5")]),
+        (-5.1, [("warn", "lane 2, received power -5.1 dBm, its warning limit is -6")]),
+        (-7.9, [("warn", "lane 2, received power -7.9 dBm, its warning limit is -6")]),
+        (-8.1, [("fail", "lane 2, received power -8.1 dBm, below its alarm limit -8")]),
+        (-40.0, [("fail", "lane 2, received power -40.0 dBm, below its alarm limit -8")]),
+        (3.1, [("warn", "lane 2, received power 3.1 dBm, its warning limit is 4")]),
+        (5.1, [("fail", "lane 2, received power 5.1 dBm, above its alarm limit 5")]),
     ],
 )
 def test_light_is_judged_by_the_module_own_limits(rx_dbm: float, expected: list[tuple[str, str]]) -> None:
@@ -57,7 +57,7 @@ def test_light_is_judged_by_the_module_own_limits(rx_dbm: float, expected: list[
 def test_without_limits_of_its_own_the_medium_has_some() -> None:
     bare = replace(with_lane(2, replace(LANE, rx_dbm=-8.0)), limits={}, identifier="OSFP 400GBASE-DR4")
     assert [text for *_, text in said(modules(swp1s0=bare), "optics.light")] == [
-        "lane 2, light received -8.0 dBm, below its alarm limit -7.9"
+        "lane 2, received power -8.0 dBm, below its alarm limit -7.9"
     ]
 
 
@@ -65,7 +65,7 @@ def test_light_between_unknown_limits_is_no_pass() -> None:
     bare = replace(WELL, lanes={1: LANE}, limits={"rx_dbm": Limits()}, identifier="OSFP 800G-XYZ")
     found = scene(BUILT, observation("gpu01", Facts(modules={"rail0": bare})))
     assert results(found, "optics.light")["gpu01"].examined == 0
-    assert ("gpu01", "rail0", "lane 1, light received 0.0 dBm; its limits are not known") in (
+    assert ("gpu01", "rail0", "lane 1, received power 0.0 dBm; its limits are not known") in (
         skipped(found, "optics.light")
     )
 
@@ -73,7 +73,7 @@ def test_light_between_unknown_limits_is_no_pass() -> None:
 def test_a_laser_without_limits_of_its_own_is_judged_by_its_medium() -> None:
     old = replace(with_lane(2, replace(LANE, tx_dbm=-5.0)), limits={}, identifier="OSFP 400GBASE-DR4")
     assert [text for *_, text in said(modules(swp1s0=old), "optics.light")] == [
-        "lane 2, light sent -5.0 dBm, below its alarm limit -4.9"
+        "lane 2, transmitted power -5.0 dBm, below its alarm limit -4.9"
     ]
 
 
@@ -82,9 +82,9 @@ def test_a_serial_number_that_is_there_twice_is_a_copy() -> None:
     found = modules(swp1s0=one, swp1s1=one, swp33s0=one)
     texts = {place: text for _, _, place, text in said(found, "optics.parts")}
     assert texts == {
-        "swp1s0": "serial number S1 is there twice: also in leaf01:swp33s0",
-        "swp1s1": "serial number S1 is there twice: also in leaf01:swp33s0",
-        "swp33s0": "serial number S1 is there twice: also in leaf01:swp1s0, leaf01:swp1s1",
+        "swp1s0": "serial number S1 is not unique: also in leaf01:swp33s0",
+        "swp1s1": "serial number S1 is not unique: also in leaf01:swp33s0",
+        "swp33s0": "serial number S1 is not unique: also in leaf01:swp1s0, leaf01:swp1s1",
     }
 
 
@@ -107,7 +107,7 @@ def test_a_module_that_does_not_name_its_medium_is_judged_by_that_of_its_designe
     bare = replace(with_lane(2, replace(LANE, rx_dbm=-8.0)), limits={}, identifier="OSFP")
     designed = {"swp1s0": "800G-2xDR4", "swp33s0": "800G-2xSR4"}
     assert [(place, text) for _, _, place, text in said(modules(swp1s0=bare, swp33s0=bare), "optics.light")] == [
-        ("swp1s0", "lane 2, light received -8.0 dBm, below its alarm limit -7.9")
+        ("swp1s0", "lane 2, received power -8.0 dBm, below its alarm limit -7.9")
     ]
     assert {
         port.name: port.profile.cable.media for port in BUILT.switch("leaf01").ports if port.name in designed
@@ -147,7 +147,7 @@ def test_a_transmitter_that_reports_a_fault_fails() -> None:
         "swp33s0": replace(WELL, lanes=dict.fromkeys(range(1, 5), well)),
     }
     assert said(modules(**ports), "optics.flags") == [
-        ("fail", "leaf01", "swp1s0", "lane 2 cannot send: its transmitter reports a fault")
+        ("fail", "leaf01", "swp1s0", "lane 2 cannot transmit: its transmitter reports a fault")
     ]
 
 
@@ -200,7 +200,9 @@ def test_a_spare_of_another_part_number_is_told_two_usual_ones_are_not(spares: i
 def test_copper_has_no_light_to_judge() -> None:
     copper = Module(kind="copper", lanes={1: Lane()})
     assert said(modules(swp1s0=copper), "optics") == []
-    assert ("leaf01", "swp1s0", "a copper module does not measure light") in skipped(modules(swp1s0=copper), "optics")
+    assert ("leaf01", "swp1s0", "a copper module does not measure optical power") in skipped(
+        modules(swp1s0=copper), "optics"
+    )
 
 
 def test_a_cable_that_loses_more_than_its_kind_warns_and_never_fails() -> None:
@@ -222,7 +224,9 @@ def test_the_loss_of_a_cable_whose_far_end_sends_no_light_is_not_judged(lanes: d
     link = next(one for one in BUILT.links() if (one.device, one.port) == ("leaf01", port.name))
     near = observation("leaf01", Facts(modules={link.port: WELL}))
     far = observation(link.peer, Facts(modules={link.peer_port: replace(WELL, lanes=lanes)}))
-    assert ("leaf01", link.port, "not both ends measure light") in skipped(scene(BUILT, near, far), "optics.loss")
+    assert ("leaf01", link.port, "not both ends measure optical power") in skipped(
+        scene(BUILT, near, far), "optics.loss"
+    )
 
 
 @pytest.mark.parametrize(("ber", "verdicts"), [(1e-9, []), (2e-6, ["warn"]), (3e-5, ["fail"])])
@@ -245,9 +249,9 @@ def test_fec_that_runs_out_of_room_is_told() -> None:
     bins = {"swp1s0/1": (0, 9), "swp1s0/9": (3, 4), "swp1s1/12": (0, 1)}
     seen = observation("leaf01", fec_bin=bins, fec_uncorrectable={"swp33s0": (1, 3), "swp33s1": (1, 1)})
     assert [(verdict, place, text) for verdict, _, place, text in said(scene(BUILT, seen), "optics.fec")] == [
-        ("fail", "swp1s1", "codewords with 12 wrong symbols, 15 can be repaired"),
-        ("fail", "swp33s0", "2 codewords beyond repair in 10 s"),
-        ("warn", "swp1s0", "codewords with 9 wrong symbols, 15 can be repaired"),
+        ("fail", "swp1s1", "codewords with 12 wrong symbols, 15 can be corrected"),
+        ("fail", "swp33s0", "2 uncorrectable codewords in 10 s"),
+        ("warn", "swp1s0", "codewords with 9 wrong symbols, 15 can be corrected"),
     ]
 
 
@@ -287,8 +291,8 @@ def trend(*values: float) -> list[str]:
 @pytest.mark.parametrize(
     ("sent_dbm", "said_of_it"),
     [
-        (1.0, "gpu01:rail0 sends as before: it is lost on the way"),
-        (-1.5, "gpu01:rail0 sends 2.5 dB less"),
+        (1.0, "gpu01:rail0 transmits as before, so the path loses it"),
+        (-1.5, "gpu01:rail0 transmits 2.5 dB less"),
     ],
 )
 def test_light_that_fades_is_laid_to_the_way_or_to_who_sends_it(sent_dbm: float, said_of_it: str) -> None:
@@ -306,7 +310,7 @@ def test_light_that_fades_is_laid_to_the_way_or_to_who_sends_it(sent_dbm: float,
 
 def test_light_that_fades_slowly_is_told_when_all_of_it_passes_the_limit() -> None:
     assert trend(*(1.0 - 0.07 * day for day in range(31))) == [
-        "lane 1 fades: 2.1 dB less than 30 days ago, a little from run to run"
+        "lane 1 degrades: it receives 2.1 dB less than 30 days ago, falling steadily"
     ]
     assert trend(*(1.0 - 0.06 * day for day in range(31))) == []
     assert trend(*(1.0 + 0.07 * day for day in range(31))) == []

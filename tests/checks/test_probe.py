@@ -198,7 +198,7 @@ def slower(pairs: set[tuple[str, str]]) -> Change:
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [
-        (Facts(), "no probes: nobody asked for it"),
+        (Facts(), "no probes: not requested"),
         (Facts(probes=Absent("ping: not found")), "no probes: ping: not found"),
     ],
 )
@@ -220,4 +220,4 @@ def test_few_ways_do_not_tell_what_is_usual() -> None:
         for host in small.hosts
     }
     told = scene(small, *(observation(name, found) for name, found in facts.items()))
-    assert skipped(told, "probe.latency") == [("", "", "2 paths same leaf: too few to say what is usual")]
+    assert skipped(told, "probe.latency") == [("", "", "2 paths same leaf: too few to derive a usual value")]

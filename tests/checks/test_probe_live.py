@@ -39,7 +39,7 @@ class Look:
 
     def scene(self, limit: str = "role=host", *more: str) -> CheckContext:
         checks = select(shipped(), ["probe", *more])
-        return Checking.of(Project.open(self.lab.fabric, lab=NAME), limit=limit).scene(checks)
+        return Checking.of(Project.open(self.lab.fabric, lab=NAME), limit=limit).base_context(checks)
 
     def places(self) -> list[tuple[str, str]]:
         return [(device, place) for _, device, place, _ in said(self.scene(), "probe.loss")]
@@ -66,7 +66,7 @@ def test_a_healthy_fabric_loses_nothing_of_any_size(looked: Look) -> None:
 
 def test_nothing_is_sent_for_checks_that_need_no_probes(looked: Look) -> None:
     checks = select(shipped(), ["routes"])
-    scene = Checking.of(Project.open(looked.lab.fabric, lab=NAME), limit="role=host").scene(checks)
+    scene = Checking.of(Project.open(looked.lab.fabric, lab=NAME), limit="role=host").base_context(checks)
     assert {seen.facts.probes for seen in scene.hosts} == {NOT_ASKED}
 
 

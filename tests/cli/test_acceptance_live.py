@@ -45,7 +45,7 @@ def test_the_plan_comes_first_and_nothing_runs_unless_somebody_agrees(up: Runnin
     out = tmp_path / "results.txt"
     plan = "".join((*PERFTEST, *IPERF3, *COLLECTIVES)) + "  680 s at most in all\n"
     assert asked(up, out, "--dry-run") == (0, plan, "")
-    refused = "error: Run them? Jobs that run meanwhile are slowed down. There is no terminal to ask on; use --yes\n"
+    refused = "error: Run them? They slow down running jobs. There is no terminal to ask on; use --yes\n"
     assert asked(up, out) == (3, plan, refused)
     assert not out.exists()
 

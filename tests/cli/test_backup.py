@@ -39,7 +39,7 @@ def test_a_backup_changes_with_the_device_alone_and_can_be_planned_from(lab: Run
     (out / "gone.conf").write_text("==> x <==\n", encoding="utf-8")
     third = site.netkit("backup", "-o", out)
     assert third.stdout == (
-        "small: 6 devices saved, 1 file changed: leaf01\nnot of this fabric, and left as they are: gone\n"
+        "small: 6 devices saved, 1 file changed: leaf01\nnot part of this fabric, and unchanged: gone\n"
     )
     was, now = texts["leaf01.conf"].splitlines(), (out / "leaf01.conf").read_text(encoding="utf-8").splitlines()
     assert [line.strip() for line in now if line not in was] == ["description: spare"]

@@ -102,7 +102,7 @@ def test_an_optic_that_slowly_dims_is_warned_about(fabric: Path) -> None:
         found.append(verdicts(done)["optics.trend[leaf01]"])
     unknown = ("skipped", ["no earlier runs to compare with"])
     assert found[:5] == [unknown, unknown, *[("pass", [])] * 3]
-    assert found[5] == ("warn", ["lane 1 fades: 3.0 dB less than 35 days ago, a little from run to run"])
+    assert found[5] == ("warn", ["lane 1 degrades: it receives 3.0 dB less than 35 days ago, falling steadily"])
     assert found[6] == ("warn", ["lane 1 receives 2.1 dB less than in earlier runs"])
 
 

@@ -129,7 +129,7 @@ def test_stored_runs_are_compared_by_their_causes(tmp_path: Path) -> None:
     done = run("check", "--compare", names[1], "last", "--fabric", fabric, store)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines()[0] == "small: worse, 6 devices compared: 3 causes new; 1 cause gone"
-    assert "a stored run keeps findings and no facts: only causes are compared" in done.stdout
+    assert "a stored run contains findings but no facts: only causes are compared" in done.stdout
     mixed = run("check", "--compare", before, "last", "--fabric", fabric, store)
     assert mixed.stdout.splitlines()[0] == done.stdout.splitlines()[0]
     assert_refused(run("check", "--compare", "last", "2031", "--fabric", fabric, store), "no stored run '2031'")

@@ -247,15 +247,15 @@ def test_an_approval_that_does_not_hold_is_refused_although_none_is_required(off
 def test_the_deployer_cannot_approve(office: Office) -> None:
     assert office.approve().returncode == 0
     office.git("config", "user.email", BOB)
-    office.refused(office.deploy(), f"the approval is by {BOB}, who also deploys; nobody may approve their own deploy")
+    office.refused(office.deploy(), f"the approval is by {BOB}, who also deploys; no one may approve their own deploy")
     office.git("config", "user.email", "alice@example.net")
     login = office.deploy("--dry-run")
     assert login.returncode == UNREACHED
     office.policy(approval={"logins": {str(known_login()): [BOB]}})
-    office.refused(office.deploy(), "nobody may approve their own deploy")
+    office.refused(office.deploy(), "no one may approve their own deploy")
     office.policy(approval={"deployer": "key"})
-    office.refused(office.deploy(), "deploy.yaml wants the deployer's own key; sign as yourself with --key FILE")
-    office.refused(office.deploy("--key", office.folder / "bob"), "nobody may approve their own deploy")
+    office.refused(office.deploy(), "deploy.yaml requires the deployer's key; sign as yourself with --key FILE")
+    office.refused(office.deploy("--key", office.folder / "bob"), "no one may approve their own deploy")
     assert office.deploy("--key", office.folder / "carol").returncode == UNREACHED
     (one,) = office.history()
     assert (one["provenance"][0]["signer"], one["provenance"][0]["approval"]["approver"]) == (CAROL, BOB)

@@ -263,8 +263,8 @@ def test_fabrics_are_deployed_until_too_many_have_failed(
         shutil.copytree(scene.fabric, one)
     words = [word for one in others for word in ("--then", one)]
     done = run("deploy", "--fabric", scene.fabric, *words, "--lab", "--yes", "--max-failed-fabrics", str(allowed))
-    said = [line.split(":")[0] for line in done.stderr.splitlines() if "not begun" not in line]
+    said = [line.split(":")[0] for line in done.stderr.splitlines() if "not started" not in line]
     assert said == [part for one in [scene.fabric, *others][:begun] for part in (str(one), "error")]
-    left = [line for line in done.stderr.splitlines() if "not begun" in line]
-    assert left == [f"{one}: not begun, since {begun} of {begun} failed" for one in others[begun - 1 :]]
+    left = [line for line in done.stderr.splitlines() if "not started" in line]
+    assert left == [f"{one}: not started, because {begun} of {begun} failed" for one in others[begun - 1 :]]
     assert done.returncode == 3

@@ -106,7 +106,7 @@ def test_a_path_that_matches_nothing_is_likely_a_typo(scene: Scene) -> None:
     warnings = made(scene).warnings
     line = text(scene).splitlines().index("  - router / policy / route-map / HNAD") + 1
     file = scene.fabric / "fabric.yaml"
-    remedy = "check its spelling: netkit backup shows what runs"
+    remedy = "check its spelling: netkit backup shows the running configuration"
     assert warnings == (
         f"{file}:{line}: leave[1]: router / policy / route-map / HNAD matches nothing on any device; {remedy}",
         f"{file}:{line + 2}: own[0]: acl matches nothing on leaf01; {remedy}",

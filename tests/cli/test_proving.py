@@ -44,7 +44,7 @@ def test_where_nothing_changes_nothing_is_booted(changed: Repository) -> None:
     changed.commit()
     done = changed.plan("--prove")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[1:] == ["nothing to prove: no device would notice the change"]
+    assert done.stdout.splitlines()[1:] == ["nothing to prove: the change does not affect any device"]
 
 
 def test_a_proof_is_of_a_whole_change_of_the_repository(changed: Repository) -> None:
@@ -104,5 +104,6 @@ def test_pairs_that_the_design_keeps_apart_are_not_counted_as_reached(
 def test_too_few_devices_are_refused_with_the_number_it_takes(changed: Repository) -> None:
     done = changed.plan("--prove", "--prove-devices", "3", "--format", "json")
     assert done.returncode == 3
-    said = "a leaf with all above it and its hosts is 5 devices; --prove-devices 5, if this machine can carry them"
+    least = "a leaf with all switches above it and its hosts has 5 devices"
+    said = f"{least}; --prove-devices 5, if this machine has the resources"
     assert json.loads(done.stdout)["proof"]["failures"] == [said]

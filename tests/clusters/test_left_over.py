@@ -258,8 +258,8 @@ def test_a_kind_that_may_not_be_searched_is_listed_and_changes_no_exit_code(proj
         checked = run("check", "cluster.objects", "--fabric", project.folder, "--cluster", file, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        "the cluster runs what is rendered",
-        "not searched for what is left: IPPool: the API server answers 403",
+        "the cluster matches the rendered files",
+        "not searched for leftover objects: IPPool: the API server answers 403",
     ]
     (result,) = json.loads(checked.stdout)["results"]
     assert [(one["verdict"], one["place"], one["text"]) for one in result["findings"]] == [

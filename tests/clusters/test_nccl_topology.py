@@ -190,7 +190,7 @@ def test_explain_says_where_the_file_is_or_why_there_is_none(tmp_path: Path) -> 
     read_by_nccl = "NCCL reads PCIe switches from /sys, which bare metal and pods on it show"
     assert explained(manifests.values()) == (
         "NCCL_TOPO_FILE jobs/nccl-topo.xml "
-        "only where /sys shows no PCIe switches: GPU 0 at 0000:1b:00.0 is next to the NIC"
+        "only if /sys shows no PCIe switches: GPU 0 at 0000:1b:00.0 is next to the NIC"
     )
     assert explained(intents.values()) == f"NCCL_TOPO_FILE no file the host is not a node of a cluster; {read_by_nccl}"
     assert explained(manifests.values({"hosts": {"model": "hgx-h100-xe9680"}})) == (

@@ -108,12 +108,12 @@ def test_what_is_missing_would_be_added(project: Project) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no object of Kubernetes"),
+        ("", "contains no Kubernetes object"),
         ("{", "is neither JSON nor YAML"),
         ("a: [", "is neither JSON nor YAML"),
         ("[" * 9_999, "is neither JSON nor YAML"),
-        ("just a word", "holds no object of Kubernetes"),
-        ('{"kind": "List", "items": [1, null]}', "holds no object of Kubernetes"),
+        ("just a word", "contains no Kubernetes object"),
+        ('{"kind": "List", "items": [1, null]}', "contains no Kubernetes object"),
         ("kind: Config\nclusters: []\n", "is not a usable kubeconfig: "),
     ],
 )
@@ -155,7 +155,7 @@ def test_the_api_server_is_asked_for_what_is_or_was_rendered(project: Project, t
     assert found.reading.unread == {}
     assert set(api.asked) == {one["kind"] for one in rendered(project)} | set(OWNED)
     facts = cluster_facts(project, str(tmp_path / "kubeconfig"))
-    assert facts.unread == {"SriovNetworkNodeState": "the cluster does not know this kind"}
+    assert facts.unread == {"SriovNetworkNodeState": "unknown kind in the cluster"}
 
 
 def test_a_kind_that_may_not_be_read_is_not_compared(project: Project, tmp_path: Path, api: Api) -> None:
@@ -165,7 +165,7 @@ def test_a_kind_that_may_not_be_read_is_not_compared(project: Project, tmp_path:
     found = run("plan", "--fabric", project.folder, "--cluster", file)
     assert (found.returncode, found.stderr) == (4, "")
     assert found.stdout.splitlines() == [
-        "the cluster runs what is rendered",
+        "the cluster matches the rendered files",
         "not compared: SriovNetwork: the API server answers 403",
     ]
 
@@ -232,7 +232,7 @@ def test_the_users_own_files_are_compared(tmp_path: Path) -> None:
         found = compared(project, str(api.kubeconfig(tmp_path)))
     assert found.diff is None
     assert found.compared == len(objects) - 2
-    why = "it is not asked for; kubectl get -o json can save it"
+    why = "the API server is not queried for it; save it with kubectl get -o json"
     assert found.reading.unread == {"Deployment.apps": why, "Topology.example.net": why}
 
 
@@ -450,7 +450,7 @@ def test_routes_of_pods_lead_to_the_gateway_of_their_node(
     ("script", "why"),
     [
         ('echo "error: exec: ip: executable file not found" >&2; exit 1', "error: exec: ip: executable file not found"),
-        ("echo Usage: ip", "ip route printed something else than JSON"),
+        ("echo Usage: ip", "ip route did not print JSON"),
     ],
 )
 def test_routes_that_were_not_read_are_skipped(project: Project, tmp_path: Path, script: str, why: str) -> None:

@@ -105,7 +105,7 @@ def test_a_version_that_cannot_be_compared_is_refused(version: str) -> None:
     assert problems("two-tier", {"topology": "block", "version": version}) == {
         (
             "clusters.slurm.version",
-            f"'{version}' is not a version of Slurm: what it can do cannot be looked up",
+            f"'{version}' is not a version of Slurm: its features are unknown",
             "write what slurmctld -V prints, such as 23.11.4",
         )
     }

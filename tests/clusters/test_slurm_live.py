@@ -186,7 +186,7 @@ def test_plan_and_check_ask_scontrol(
     monkeypatch.setenv("PATH", PATH)
     words = ("--fabric", tmp_path, "--cluster", "slurm")
     same = run("plan", *words)
-    assert (same.returncode, same.stdout) == (0, "the cluster runs what is rendered\n")
+    assert (same.returncode, same.stdout) == (0, "the cluster matches the rendered files\n")
     node = cluster_of(fabric).nodes[0]
     features, intended = ",".join(node.features), ",".join(sorted(node.features))
     slurm.ask("scontrol", "update", f"nodename={node.name}", "availablefeatures=unit9", "activefeatures=unit9")

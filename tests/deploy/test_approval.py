@@ -112,7 +112,7 @@ FORGERIES: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
 def test_a_changed_approval_is_refused(keys: Keys, plan: Plan, change: Callable[[str], str]) -> None:
-    assert "is forged, damaged, or signed with a key that no longer counts" in refused(
+    assert "is forged, damaged, or signed with a key that is no longer valid" in refused(
         keys, change(approved(keys, plan)), plan
     )
 
@@ -143,7 +143,7 @@ def test_only_keys_in_allowed_signers_count(keys: Keys, plan: Plan) -> None:
     text = approved(keys, plan)
     for options in ('namespaces="git"', 'valid-before="20200101"'):
         keys.allow(f"{BOB} {options} {keys.public('bob')}")
-        with pytest.raises(DeployError, match=r"is not signed with a key of|no longer counts"):
+        with pytest.raises(DeployError, match=r"is not signed with a key of|no longer valid"):
             judged(keys, text, plan)
     keys.allow(f"*@example.net {keys.public('bob')}")
     assert "*@example.net in" in refused(keys, text, plan)
@@ -163,7 +163,7 @@ def test_an_outdated_approval_is_refused(keys: Keys, plan: Plan) -> None:
     for other in (moved, replace(plan, fabric="other")):
         assert f"the plan that was approved is {digest_of(plan)}" in refused(keys, text, other)
     riskier = replace(plan, devices=(replace(plan.devices[0], risk=plan.risk.__class__.PORT), *plan.devices[1:]))
-    assert "the plan was approved as of risk none, and is of risk port" in refused(keys, text, riskier)
+    assert "the plan was approved with risk none, but has risk port" in refused(keys, text, riskier)
     missed = replace(plan, unreachable=(UnreadDevice("leaf99", "no answer"),))
     assert "leaf99: could not be read" in refused(keys, text, missed)
     assert "is for the real devices, not the lab t" in refused(keys, text, plan, lab="t")
@@ -197,7 +197,7 @@ def test_an_approval_holds_for_its_time_only(keys: Keys, plan: Plan) -> None:
 def test_nobody_approves_their_own_deploy(keys: Keys, plan: Plan, names: set[str], is_same: bool) -> None:
     text, deployer = approved(keys, plan), Deployer(frozenset(names))
     if is_same:
-        assert "nobody may approve their own deploy" in refused(keys, text, plan, deployer=deployer)
+        assert "no one may approve their own deploy" in refused(keys, text, plan, deployer=deployer)
     else:
         assert judged(keys, text, plan, deployer=deployer).approver == BOB
 
@@ -207,7 +207,7 @@ def test_a_deployer_known_by_key_is_told_apart_by_key_and_by_name(keys: Keys, pl
     carol = Signer((CAROL,), keys.fingerprint("carol"))
     assert judged(keys, text, plan, deployer=Deployer(root, carol)).approver == BOB
     for signer in (Signer((MALLORY,), keys.fingerprint("bob")), Signer((BOB,), keys.fingerprint("carol"))):
-        assert "nobody may approve" in refused(keys, text, plan, deployer=Deployer(root, signer))
+        assert "no one may approve" in refused(keys, text, plan, deployer=Deployer(root, signer))
 
 
 def test_a_key_is_known_by_its_first_name(keys: Keys) -> None:

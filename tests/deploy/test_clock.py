@@ -141,7 +141,7 @@ def test_no_deploy_begins_while_a_killed_one_may_still_be_taken_back(happens: st
                 (earlier.folder / JOURNAL).write_text("{}\n", encoding="utf-8")
         earlier.close()
         if happens in {"nothing", "clock put back"}:
-            with pytest.raises(DeployError, match=rf"run {earlier.run} was cut off: leaf01 may still revert"):
+            with pytest.raises(DeployError, match=rf"run {earlier.run} was interrupted: leaf01 may still revert"):
                 found.apply()
             assert sum(device.writes for device in found.devices.values()) == 0
         else:

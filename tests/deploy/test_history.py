@@ -168,7 +168,7 @@ def test_a_damaged_record_of_who_began_hides_no_run_and_holds_up_no_resume(damag
         file: Path = journal.folder / "provenance.json"
         file.write_text(damage, encoding="utf-8", errors="surrogateescape")
         assert [one.run for one in deploy.history(found.root)] == [journal.run]
-        with pytest.raises(DeployError, match="does not say who started the run"):
+        with pytest.raises(DeployError, match="lacks the author of the run"):
             history.run_text(journal)
         journal.resumed(BEGUN)
         assert journal.provenance() == (BEGUN,)

@@ -72,7 +72,7 @@ def ends(outcome: Outcome) -> dict[str, End]:
 
 def unwitnessed(outcome: Outcome) -> list[str]:
     """Return those that went back since a neighbour broke before it could say how its session with them is."""
-    return [one.device for one in outcome.devices if any("cannot be asked any more" in said for said in one.reasons)]
+    return [one.device for one in outcome.devices if any("no longer answers" in said for said in one.reasons)]
 
 
 def established(fleet: Fleet) -> set[tuple[str, str]]:
@@ -124,7 +124,7 @@ def test_a_change_that_does_not_work_out_goes_back_and_a_slow_or_cut_one_is_done
     outcome = fleet.apply(max_fail=3, is_together=True, has_canary=False)
     assert outcome.exit_code == 1
     held_to(fleet, outcome, {"spine01": REVERTED, "spine02": REVERTED, "spine04": UNSAVED})
-    assert "it runs what is intended, but that may not be saved" in reasons(outcome)
+    assert "it runs the intended configuration, which may not be saved" in reasons(outcome)
 
 
 def test_who_fails_after_its_change_is_taken_back_when_it_answers_again(fleet: Fleet) -> None:

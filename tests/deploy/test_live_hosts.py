@@ -200,7 +200,7 @@ def test_nobody_confirms_for_a_deploy_that_was_killed_and_the_hosts_go_back(up: 
         write_fabric(up.lab.fabric, fabric)
         again = site.netkit("deploy", *ON_HOSTS)
         assert again.returncode == 3, again.stderr
-        assert "was cut off: gpu01, gpu02 may still revert its change" in again.stderr
+        assert "was interrupted: gpu01, gpu02 may still revert its change" in again.stderr
     until(lambda: not any(waits(up, name) for name in HOSTS), "the timers of the hosts", PATIENCE_S)
     assert kept(up) == before
 

@@ -34,7 +34,7 @@ def test_an_idle_leaf_changes_without_busy_and_one_under_load_does_not(lab: Runn
     thresholds(lab, 900_000)
     refused = site.netkit(*ON_A_LEAF)
     assert refused.returncode == 1, refused.stdout + refused.stderr
-    assert "; deploy again when it is idle; --disruptive --busy goes on anyway" in refused.stdout
+    assert "; deploy again when it is idle; --disruptive --busy proceeds anyway" in refused.stdout
     load(lab, "off")
     done = site.netkit(*ON_A_LEAF)
     assert done.returncode == 0, done.stdout + done.stderr

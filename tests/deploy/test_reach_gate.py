@@ -275,7 +275,7 @@ def test_a_host_that_cannot_be_asked_any_more_leaves_it_open_and_one_never_asked
     sample = bed.ask(Moment.BEFORE).sample
     assert bed.after(sample).is_healthy
     bed.away = {HOSTS[-1].name}
-    assert bed.after(sample) == GateAnswer("inconclusive", (f"{HOSTS[-1].name} cannot be asked any more",))
+    assert bed.after(sample) == GateAnswer("inconclusive", (f"{HOSTS[-1].name} no longer answers",))
 
 
 @pytest.mark.parametrize(("device", "risk"), [("spine01", Risk.NONE), (LEAF, Risk.NONE), (HOSTS[0].name, Risk.PORT)])

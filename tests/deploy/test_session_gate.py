@@ -100,7 +100,7 @@ def test_a_session_that_comes_back_in_time_is_healthy(bed: Bed) -> None:
 def test_a_session_without_routes_is_worse(bed: Bed) -> None:
     bed.spine.prefixes[PORTS[1]] = 0
     answer = bed.ask(Moment.AFTER)
-    assert answer == GateAnswer("worse", (f"{SPINE}: the session on {PORTS[1]} brings no routes, 3 before",))
+    assert answer == GateAnswer("worse", (f"{SPINE}: the session on {PORTS[1]} carries no routes, 3 before",))
 
 
 def test_it_waits_while_routes_come_in_but_not_for_those_that_went(bed: Bed) -> None:
@@ -124,7 +124,7 @@ def test_what_a_neighbor_has_with_others_is_not_held_against_the_device(bed: Bed
 
 def test_a_neighbor_that_cannot_be_asked_any_more_leaves_it_open(bed: Bed) -> None:
     bed.leaves["leaf02"].is_away = True
-    assert bed.ask(Moment.AFTER) == GateAnswer("inconclusive", ("leaf02 cannot be asked any more",))
+    assert bed.ask(Moment.AFTER) == GateAnswer("inconclusive", ("leaf02 no longer answers",))
 
 
 def test_a_neighbor_that_could_not_be_asked_before_is_not_asked_after() -> None:

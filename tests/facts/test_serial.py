@@ -114,7 +114,7 @@ def test_a_file_that_holds_too_much_is_not_read_whole(
     monkeypatch.setattr(serial, "MOST_BYTES", len(data))
     assert serial.read(tmp_path / "s") == WHOLE
     monkeypatch.setattr(serial, "MOST_BYTES", len(data) - 1)
-    with pytest.raises(SnapshotError, match=r"more than any snapshot; name a file that netkit snapshot has written$"):
+    with pytest.raises(SnapshotError, match=r"the limit for snapshots; name a file that netkit snapshot has written$"):
         serial.read(tmp_path / "s")
 
 

@@ -150,13 +150,13 @@ def head(**changes: Any) -> bytes:
         (b"", "it has no header"),
         (b"{}", "it has no header"),
         (b"x" * 2000 + b"\n", "it has no header"),
-        (b"{}\n", "its header is not one that this version knows"),
-        (b"[" * 1000 + b"\n", "its header is not one that this version knows"),
-        (head(command="x") + b"\n", "its header is not one that this version knows"),
-        (head(kind="reboot") + b"\n", "its header is not one that this version knows"),
-        (head(sequence=-1) + b"\n", "its header is not one that this version knows"),
-        (head(sequence=MOST_MESSAGES) + b"\n", "its header is not one that this version knows"),
-        (head(size=MOST_PART_BYTES + 1) + b"\n", "its header is not one that this version knows"),
+        (b"{}\n", "its header is not known to this version"),
+        (b"[" * 1000 + b"\n", "its header is not known to this version"),
+        (head(command="x") + b"\n", "its header is not known to this version"),
+        (head(kind="reboot") + b"\n", "its header is not known to this version"),
+        (head(sequence=-1) + b"\n", "its header is not known to this version"),
+        (head(sequence=MOST_MESSAGES) + b"\n", "its header is not known to this version"),
+        (head(size=MOST_PART_BYTES + 1) + b"\n", "its header is not known to this version"),
         (head() + b" \n", "its header is not canonical"),
     ],
 )
@@ -219,7 +219,7 @@ def test_attempts_are_bounded() -> None:
 def test_an_end_before_a_part_is_refused() -> None:
     pending = PendingJob(JOB)
     taken([message(5, "part", b"five")], pending)
-    with pytest.raises(MessageError, match="its attempt has ended otherwise"):
+    with pytest.raises(MessageError, match="its attempt has already ended with another result"):
         taken([message(3, "end", b"")], pending)
 
 
@@ -255,7 +255,7 @@ def test_a_status_is_of_its_site() -> None:
     forged = {
         sign_status(a_status(), OSAKA): "the site tokyo did not sign it",
         sign_status(a_status(site="osaka"), TOKYO): "it is of the site osaka",
-        signed(b"{}", "status", TOKYO): "it is not a status that this version knows",
+        signed(b"{}", "status", TOKYO): "it is not a status of a known version",
         signed(b" " * 5000, "status", TOKYO): "the site tokyo did not sign it",
         sign_answer(envelope(0), b"", TOKYO): "the site tokyo did not sign it",
     }

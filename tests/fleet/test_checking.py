@@ -143,7 +143,7 @@ def test_an_answer_of_another_release_is_not_used(project: Project, monkeypatch:
 def test_an_answer_about_devices_of_another_site_is_not_used(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     there = replace(Checking.of(project), collector=collector(monkeypatch, Workers(project, adds="spine04")))
     found = judged_of(there.context(checks()), checks()).judgement
-    why = "the site tokyo did not read it: its answer is about spine04, which was not asked for"
+    why = "the site tokyo did not read it: its answer is about spine04, which was not requested"
     others = [name for name in project.fabric.names if dict(found.unreached).get(name) != why]
     assert "spine04" in others
     assert len(others) == 7, "the shard that spine04 is in"
@@ -162,7 +162,7 @@ def test_a_check_that_looks_at_other_devices_undeclared_is_an_error(
     there = replace(Checking.of(project), collector=collector(monkeypatch, Workers(project)))
     found = judged_of(there.context([nosy]), [nosy]).judgement
     assert {(one.verdict, one.findings[0].text) for one in found.results} == {
-        (Verdict.ERROR, "looks at other devices without declaring it: add reads=[…] to its decorator")
+        (Verdict.ERROR, "reads other devices without declaring it: add reads=[…] to its decorator")
     }
     assert [one.device for one in found.results] == list(project.fabric.names)
 

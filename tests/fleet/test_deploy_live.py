@@ -164,7 +164,7 @@ def test_a_deploy_that_is_to_continue_does_without_its_coordinator(scene: SiteSc
     deploying.communicate(timeout=300)
     second = scene.netkit("deploy", "--yes")
     assert (second.returncode, second.stdout) == (3, second.stdout)
-    assert "is being changed at tokyo, by a run that an earlier coordinator began" in second.stderr
+    assert "is being changed at tokyo, by a run of an earlier coordinator" in second.stderr
     eventually(journal.outcome)
     expect_all_done(scene, starts=1)
 
@@ -178,7 +178,7 @@ def test_a_deploy_that_is_to_continue_is_left_by_ctrl_c(scene: SiteScene) -> Non
     deploying.send_signal(signal.SIGINT)
     _, err = deploying.communicate(timeout=300)
     assert (deploying.returncode, journal.outcome()) == (130, None)
-    assert "the run goes on at its site; how it ends: netkit history --fabric" in err
+    assert "the run continues at its site; its result: netkit history --fabric" in err
     eventually(journal.outcome)
     expect_all_done(scene, starts=1)
 
@@ -265,7 +265,7 @@ def test_a_lost_lease_stops_the_run_before_the_next_write(scene: SiteScene) -> N
         assert journal.outcome() is None, "the run has ended before its lease was lost"
     out, err = deploying.communicate(timeout=300)
     assert deploying.returncode != 0, out + err
-    assert "the lease of inventory/tokyo is lost, so nothing more was written" in out
+    assert "the lease of inventory/tokyo is lost, so nothing else was written" in out
     assert journal.outcome() is None
     assert [entry.step for entry in journal.entries() if entry.at_s > lost_s] == []
     done = scene.netkit("deploy", "--resume")
@@ -317,7 +317,7 @@ def test_the_rules_of_the_fabric_apply_at_its_site(scene: SiteScene, tmp_path: P
         assert "devices changed only by the workers of their sites" in local.stderr
         assert scene.runs() == known
         unsigned = scene.netkit("deploy", plan, "--yes", "--reason", "CHG-1")
-        assert (unsigned.returncode, "wants the deployer's own key" in unsigned.stderr) == (3, True)
+        assert (unsigned.returncode, "requires the deployer's key" in unsigned.stderr) == (3, True)
         own = scene.netkit("deploy", plan, "--yes", "--reason", "CHG-1", "--key", key)
         assert (own.returncode, "nobody may approve their own deploy" in own.stderr) == (3, True)
         signed = ("deploy", plan, "--reason", "CHG-1", "--key", tmp_path / "carol")

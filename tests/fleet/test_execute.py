@@ -110,7 +110,7 @@ def test_the_site_has_its_own_access_files(tokyo: SiteExecutor, repository: Fabr
     wanted = job(repository, TOKYO, "leaf01", commit=repository.commit())
     own = tmp_path / "access" / TOKYO / "access.yaml"
     assert reason(tokyo, wanted) == (
-        f"the site has no access.yaml of its own for {TOKYO}; that in the repository is not used; write {own}"
+        f"the site has no access.yaml for {TOKYO}; the one in the repository is not used; write {own}"
     )
     own.parent.mkdir(parents=True)
     own.write_text("user: of-the-site\n", encoding="utf-8")

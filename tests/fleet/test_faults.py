@@ -267,13 +267,13 @@ def test_messages_that_are_no_jobs_of_this_site_change_nothing(fleet_bed: Bed) -
         "its deadline passed": sign_job(job(issued_s=now_s - 3600, deadline_s=now_s - 100), key),
         "it was issued 3": sign_job(job(issued_s=now_s + 3600, deadline_s=now_s + 3700), key),
         "its text is not canonical": signed(canonical(values) + b" ", "job", key),
-        "it is not a job that this version knows: work": signed(
+        "it is not a job of a known version: work": signed(
             canonical({**values, "work": {"verb": "exec", "command": "reboot"}}), "job", key
         ),
-        "it is not a job that this version knows: template": signed(
+        "it is not a job of a known version: template": signed(
             canonical({**values, "template": "{{ 7 * 7 }}"}), "job", key
         ),
-        "it is not a job that this version knows: ": signed(b"[" * 200_000, "job", key),
+        "it is not a job of a known version: ": signed(b"[" * 200_000, "job", key),
     }
     published(fleet_bed, "tokyo", *forged.values())
     eventually(lambda: len(dropped(worker)) == len(forged))
@@ -312,7 +312,7 @@ def test_a_silent_job_that_nobody_waits_for_is_ended(fleet_bed: Bed) -> None:
     with fleet_bed.coordinator() as fleet:
         next(fleet.run([job()]))
         assert eventually(lambda: _children(worker.process.pid))
-    eventually(lambda: any("gave up, since nobody waits for it" in line for line in worker.lines()))
+    eventually(lambda: any("gave up, since no coordinator waits for it" in line for line in worker.lines()))
     assert _children(worker.process.pid) == []
 
 

@@ -139,7 +139,10 @@ def test_a_site_is_shown_when_it_cannot_be_added(fleet: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ((*NEW, "--site", "kyoto=inventory/kyoto"), "exists; --broker, --repository and --branch are of a new fleet; "),
+        (
+            (*NEW, "--site", "kyoto=inventory/kyoto"),
+            "exists; --broker, --repository and --branch are only for a new fleet; ",
+        ),
         (
             ("--site", "tokyo=inventory/kyoto"),
             "fleet.yaml: the site tokyo exists; remove it first, or use an",
@@ -175,7 +178,7 @@ def test_a_site_needs_the_authority(fleet: Path) -> None:
     (fleet / "authority" / "ca.key").rename(fleet / "elsewhere")
     done = init(fleet, "--site", "kyoto=inventory/kyoto")
     assert done.returncode == 3
-    reason = "cannot be read, and signs the certificates of sites; put it back for the time of this command"
+    reason = "cannot be read, and signs the certificates of sites; restore it while this command runs"
     assert done.stderr == f"error: {fleet}/authority/ca.key: {reason}\n"
 
 

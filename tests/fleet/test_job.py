@@ -194,7 +194,7 @@ def test_a_job_in_time_is_accepted(late_s: float) -> None:
 def test_what_is_signed_but_not_a_job_is_refused(changes: dict[str, Any], place: str) -> None:
     job = a_job()
     refused = refusal(resigned(job, **changes), job)
-    assert str(refused).startswith(f"it is not a job that this version knows: {place}")
+    assert str(refused).startswith(f"it is not a job of a known version: {place}")
     assert refused.job is None
 
 
@@ -223,7 +223,7 @@ def test_a_job_may_take_a_day_and_no_longer() -> None:
 def test_what_is_signed_but_not_json_of_a_job_is_refused(body: bytes) -> None:
     job = a_job()
     refused = refusal(signed(body, "job", COORDINATOR), job)
-    assert str(refused).startswith("it is not a job that this version knows")
+    assert str(refused).startswith("it is not a job of a known version")
 
 
 @pytest.mark.parametrize(

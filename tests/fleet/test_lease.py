@@ -120,7 +120,7 @@ def test_a_broken_connection_loses_the_lease_for_good(fleet_bed: Bed, taken: Cal
     with taken() as first:
         fleet_bed.server.control("close_all_connections", "--vhost", "netkit.tokyo", "a test")
         why = lost(first)
-        assert why.startswith("the lease of inventory/tokyo is lost, so nothing more was written: ")
+        assert why.startswith("the lease of inventory/tokyo is lost, so nothing else was written: ")
         with taken(20) as second:
             second.check()
             assert lost(first) == why

@@ -88,7 +88,7 @@ def test_two_workers_do_not_share_a_journal(journal: NonceJournal, file: Path) -
     done = subprocess.run(
         [sys.executable, "-c", program, file], capture_output=True, text=True, check=False, timeout=60
     )
-    assert "another worker of this machine uses it; give each worker a folder of its own: --state" in done.stderr
+    assert "another worker of this machine uses it; give each worker its own folder: --state" in done.stderr
 
 
 def test_a_journal_survives_its_worker(file: Path) -> None:

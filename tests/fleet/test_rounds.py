@@ -247,7 +247,7 @@ def test_a_verb_is_refused_with_its_own_code(
             *(verb, "--fabric", origin.folder / FABRIC["tokyo"], "--fleet", fleet_bed.home), *out[verb], **variables
         )
     assert (done.returncode, done.stdout) == (5, "")
-    assert f"{BUSY.replace('check', verb)}; nothing was begun; wait for it to finish" in done.stderr
+    assert f"{BUSY.replace('check', verb)}; nothing was started; wait for it to finish" in done.stderr
 
 
 def test_signals_give_a_round_up(origin: FabricRepository, fleet_bed: Bed, tmp_path: Path) -> None:

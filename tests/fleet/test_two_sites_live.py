@@ -1,4 +1,4 @@
-"""A fabric at two sites: one site after another, and none after one that did not end well."""
+"""A fabric at two sites: one site after another, and none after one that did not succeed."""
 
 import json
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def test_the_next_site_does_not_begin_when_more_fails_than_before(scene: SiteSce
     finally:
         scene.lab.run("leaf03", "ip", "link", "set", port, "mtu", mtu)
     assert deploying.returncode == 1, out + err
-    assert "stopped: osaka: not begun, since " in out
+    assert "stopped: osaka: not started, because " in out
     assert f" now fails on leaf03 {port}" in out
     assert scene.runs("osaka") == runs_at_osaka
 
@@ -88,4 +88,4 @@ def test_routing_that_changes_at_both_sites_is_refused(scene: SiteScene) -> None
     scene.change(services={"ntp": ["127.0.0.9"]}, ceilings={"units": 2, "hosts_per_unit": 8, "spines": 4})
     done = scene.netkit("deploy", "--yes")
     assert done.returncode == 3, done.stdout
-    assert "routing changes at tokyo and osaka: no site can tell in which order nothing is lost" in done.stderr
+    assert "routing changes at tokyo and osaka: no site sees enough to find an order without losses" in done.stderr

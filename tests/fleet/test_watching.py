@@ -74,7 +74,7 @@ def test_devices_of_a_shard_without_an_answer_are_gone(
     damaged = ShardAnswer(foreign.job, (b"nonsense",))
     for given, why in (
         (lost, "the site tokyo did not read it: no worker of the site tokyo began it by its deadline"),
-        (foreign, "the site osaka did not read it: its answer is about leaf03, which was not asked for"),
+        (foreign, "the site osaka did not read it: its answer is about leaf03, which was not requested"),
         (damaged, "the site osaka did not read it: is not a record of netkit watch"),
     ):
         (found,) = seen(project, monkeypatch, given)
@@ -84,7 +84,7 @@ def test_devices_of_a_shard_without_an_answer_are_gone(
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ((), "sites report a watch when it has ended; give --for 10s or --once"),
+        ((), "sites report a watch only after it ends; give --for 10s or --once"),
         (("--for", "2m"), "120 s are more than 60 samples at intervals of 1 s; watch shorter with --fleet"),
         (("--once", "--lab"), "--lab does not work with --fleet; drop --lab, or --fleet"),
         (("--once", "--replay", "x"), "--replay does not work with --fleet; drop --replay, or --fleet"),

@@ -205,7 +205,7 @@ def test_what_a_drained_spine_loses_stops_the_deploy_before_the_next_device() ->
     answer = bed.ask(Moment.BEFORE, "spine02")
     assert answer.verdict == "worse"
     assert "50.0 % of its CNPs never arrive, 0.0 % when the deploy began" in answer.reasons[0]
-    assert answer.reasons[1] == "look at what was changed so far; netkit rollback undoes it"
+    assert answer.reasons[1] == "review the changes so far; netkit rollback reverts them"
 
 
 @pytest.mark.parametrize(
@@ -252,4 +252,4 @@ def test_more_hosts_than_can_be_read_at_one_moment_are_not_asked() -> None:
     assert len(wide.hosts) > MOST_HOSTS
     watch = CnpWatch(wide, Bed().connect, lambda _name: VIEWS, runner=SerialRunner())
     why = watch.rails(frozenset({0}), lambda _began_s: False)[0].why_not
-    assert why == "72 hosts are more than the 64 that can be read at one moment"
+    assert why == "72 hosts are more than the 64 that can be read at the same time"

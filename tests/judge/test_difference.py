@@ -90,7 +90,7 @@ CASES: dict[str, tuple[Facts, Facts, list[tuple[Any, ...]]]] = {
         [
             ("module", "swp1", "module swapped", "ACME O-800 A1", "ACME O-800 B2", None),
             ("module", "swp1", "module firmware", "1.0", "1.1", None),
-            ("light", "swp1/1", "light received", "-1.0 dBm", "-3.5 dBm", True),
+            ("light", "swp1/1", "received power", "-1.0 dBm", "-3.5 dBm", True),
         ],
     ),
     "a module pulled": (

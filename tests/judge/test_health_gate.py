@@ -237,13 +237,13 @@ def test_a_drained_session_takes_its_paths_with_it_and_no_more(drained: str, *, 
             "worse",
             (
                 "leaf01: swp1s0/3 sends 8.0 Gb/s of the lossless class; deploy again when it is idle; "
-                "--disruptive --busy goes on anyway"
+                "--disruptive --busy proceeds anyway"
             ),
         ),
         (
             {"rx_errors": {"swp1s0": 0.0}},
             "inconclusive",
-            "leaf01: does not report whether lossless traffic flows; --disruptive --busy goes on without knowing",
+            "leaf01: does not report whether lossless traffic flows; --disruptive --busy proceeds without knowing",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from tests import intents
 from tests.judge.scenes import fabric
 
 BUILT = fabric(networks=[intents.storage()], management={"pool": "192.0.2.0/24", "gateway": "192.0.2.1"})
-CUT_OFF = "the change would cut it off; --busy goes on anyway"
+CUT_OFF = "the change would cut it off; --busy proceeds anyway"
 
 
 @dataclass
@@ -111,8 +111,8 @@ def test_a_change_that_takes_links_down_does_not_start_where_a_host_has_no_other
     pair.switches["storage01"].down = {"swp2"}
     assert pair.ask("storage01", Moment.BEFORE) == HEALTHY
     pair.switches["storage02"].is_gone = True
-    unknown = "storage01: storage02 cannot be read: who has no link there would be cut off"
-    answer = GateAnswer("worse", (f"{unknown}; --busy goes on anyway",))
+    unknown = "storage01: storage02 cannot be read: devices without a link to it would be cut off"
+    answer = GateAnswer("worse", (f"{unknown}; --busy proceeds anyway",))
     assert pair.ask("storage01", Moment.BEFORE) == answer
     assert pair.ask("storage01", Moment.BEFORE, may_cut_off=True) == HEALTHY
     assert pair.ask("storage01", Moment.BEFORE, Risk.LOW) == HEALTHY

@@ -78,7 +78,7 @@ def test_what_was_not_reached_or_not_told_is_skipped_and_never_passes() -> None:
     found = results(known)
     assert sorted(found) == ["leaf01", "leaf02", "spine01", "spine02"]
     assert (found["leaf01"].verdict, found["leaf01"].examined) == (Verdict.PASS, 1)
-    assert [one.text for one in found["leaf02"].findings] == ["no system: nobody asked for it"]
+    assert [one.text for one in found["leaf02"].findings] == ["no system: not requested"]
     assert [one.text for one in found["spine01"].findings] == ["not reached: connection refused"]
     assert {found[name].verdict for name in ("leaf02", "spine01", "spine02")} == {Verdict.SKIPPED}
 

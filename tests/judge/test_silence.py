@@ -91,7 +91,7 @@ def test_silences_mark_what_they_match_and_what_follows_and_change_nothing_else(
     counted = [one for one in after.findings if one.silenced is None]
     assert after.verdict == max((result.open_verdict for result in after.results), default=Verdict.SKIPPED)
     assert after.count(Verdict.FAIL) == sum(one.verdict is Verdict.FAIL for one in counted)
-    shown = [one for trouble in cause_groups(after.findings, LAYERS) for one in trouble.findings]
+    shown = [one for group in cause_groups(after.findings, LAYERS) for one in group.findings]
     assert sorted(shown, key=repr) == sorted((one for one in after.findings if one.verdict > 1), key=repr)
 
 
@@ -114,8 +114,8 @@ def test_a_cause_takes_along_what_follows_from_it_and_is_no_worse() -> None:
         ("optics.light", "leaf01"),
         ("bgp.sessions", "leaf02"),
     ]
-    (trouble,) = cause_groups(after.findings, LAYERS)
-    assert (trouble.verdict, trouble.is_silenced, after.verdict) == (Verdict.FAIL, False, Verdict.FAIL)
+    (group,) = cause_groups(after.findings, LAYERS)
+    assert (group.verdict, group.is_silenced, after.verdict) == (Verdict.FAIL, False, Verdict.FAIL)
 
 
 ACKNOWLEDGED = fail("swp1", "BGP to spine01 is Idle")
@@ -146,7 +146,7 @@ def test_an_acknowledgement_covers_the_same_fault_while_it_is_no_worse(now: Find
 def test_an_acknowledgement_covers_all_lanes_of_a_module_with_their_cause() -> None:
     lanes = [
         found(
-            fail("swp1", f"lane {lane}, light sent -{lane}.0 dBm", ""),
+            fail("swp1", f"lane {lane}, transmitted power -{lane}.0 dBm", ""),
             "optics.light",
             cause="a — b",
             is_symptom=lane > 1,

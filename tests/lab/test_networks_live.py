@@ -186,7 +186,7 @@ def test_a_deploy_stops_before_the_second_switch_of_a_pair_where_a_lag_lost_its_
         assert {one for one in found(lab, fabric) if one[0].startswith("lag.")} == paired | alone
         write_fabric(fabric, values(vlans=vlans, mtu_bytes=4000))
         refused = lab.netkit("deploy", *of_lab, "--yes", "--disruptive", "--limit", "storage01")
-        reason = "gpu02 has no link to storage02: the change would cut it off; --busy goes on anyway"
+        reason = "gpu02 has no link to storage02: the change would cut it off; --busy proceeds anyway"
         assert refused.returncode == 1
         assert reason in refused.stdout + refused.stderr
 
@@ -224,7 +224,7 @@ def test_a_pair_with_eos_carries_hosts_finds_a_lost_member_and_takes_a_change_ba
         write_fabric(fabric, on_eos(**breaking))
         refused = lab.netkit("deploy", *of_lab, "--yes", "--disruptive", "--limit", "storage02")
         assert refused.returncode == 1
-        reason = "gpu01 has no link to storage01: the change would cut it off; --busy goes on anyway"
+        reason = "gpu01 has no link to storage01: the change would cut it off; --busy proceeds anyway"
         assert reason in refused.stdout + refused.stderr
 
         # Healed, it goes through, and is taken back as it was.

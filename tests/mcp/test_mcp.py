@@ -138,7 +138,7 @@ def test_a_proposal_is_a_branch_that_leaves_the_checkout_alone(fabric: Path) -> 
         True,
         [
             f"{ERROR}'Out side' is not a name of a branch; use lower-case letters, digits and hyphens",
-            "the message is empty; say what changes, and why",
+            "the message is empty; describe the change and its reason",
             "'../templates/x.j2' cannot be changed; only fabric.yaml and CSV files beside it can",
         ],
     )

@@ -105,7 +105,7 @@ def test_what_ended_while_alertmanager_was_away_ends_when_it_is_back(
 def test_a_sample_fires_for_a_moment(site: Site, tmp_path: Path) -> None:
     with web() as hook, alertmanager(tmp_path, hook.url) as url:
         site.write({"name": "am", "kind": "alertmanager", "url": url})
-        assert run("notify", "test", "--fabric", site.fabric).stdout == "am: has the sample\n"
+        assert run("notify", "test", "--fabric", site.fabric).stdout == "am: received the sample\n"
         (one,) = alerts(url)
-    assert one["annotations"] == {"summary": "this is a test of notifications: nothing is wrong"}
+    assert one["annotations"] == {"summary": "this is a test notification: nothing is wrong"}
     assert one["endsAt"] > time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())

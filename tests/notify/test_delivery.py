@@ -99,7 +99,7 @@ def test_a_message_that_is_never_taken_does_not_hold_back_what_comes_after_it(
                 in site.check(is_bad=True).stderr
             )
         done = site.check(is_bad=False)
-        lost = "noc was not notified of 1 round, which are dropped: it answers with status 413; see the receiver's log"
+        lost = "noc was not notified of 1 round; these are dropped: it answers with status 413; see the receiver's log"
         assert done.stderr == f"warning: notify: {lost}\n"
     assert len({got.data for got in receiver.got}) == 2
     assert receiver.events()[-1] == (STATE, "fail", "pass")
@@ -117,7 +117,7 @@ def test_a_receiver_that_fails_in_any_way_keeps_nothing_from_the_others(
         done = site.check(is_bad=False)
         why = "noc was not notified: KeyError; see notify.yaml; the next run tries again"
         assert (done.returncode, done.stderr) == (0, f"warning: notify: {why}\n")
-        assert "which are dropped: KeyError" in site.check(is_bad=True).stderr
+        assert "these are dropped: KeyError" in site.check(is_bad=True).stderr
     assert receiver.events() == [(STATE, "fail", "pass"), (STATE, "pass", "fail")]
 
 
@@ -241,9 +241,9 @@ def test_a_sample_goes_to_each_receiver(site: Site) -> None:
     with web() as receiver:
         site.write(webhook(receiver.url), {"name": "chat", "kind": "slack", "url": receiver.url})
         done = run("notify", "test", "--fabric", site.fabric)
-    assert (done.returncode, done.stdout) == (0, "noc: has the sample\nchat: has the sample\n")
+    assert (done.returncode, done.stdout) == (0, "noc: received the sample\nchat: received the sample\n")
     hook, chat = receiver.values()
-    assert hook["events"][0]["text"] == "this is a test of notifications: nothing is wrong"
+    assert hook["events"][0]["text"] == "this is a test notification: nothing is wrong"
     assert "this is a test of notifications" in chat["blocks"][2]["text"]["text"]
 
 

@@ -137,7 +137,7 @@ def test_whom_one_address_was_refused_for_is_not_told_twice(site: Site, monkeypa
     with server(mailbox, port):
         site.write(receiver(port, security="none", to=["noc@example.net", "gone@example.net"]))
         site.check(is_bad=False)
-        assert "mail: it refuses gone@example.net; the others have it" in site.check(is_bad=True).stderr
+        assert "mail: it refuses gone@example.net; the others received it" in site.check(is_bad=True).stderr
         assert told(site.check(is_bad=True)) == (1, "")
     assert [to for to, _ in mailbox.got] == [["noc@example.net"]]
 
@@ -205,4 +205,4 @@ def test_whom_a_server_knows_not_for_good_is_given_up(site: Site, monkeypatch: p
                 "it refuses gone@example.net; check to and sender; the next run tries again"
                 in site.check(is_bad=True).stderr
             )
-        assert "which are dropped: it refuses gone@example.net" in site.check(is_bad=True).stderr
+        assert "these are dropped: it refuses gone@example.net" in site.check(is_bad=True).stderr

@@ -15,6 +15,6 @@ def test_each_change_of_state_is_told_once_and_none_is_missed(tmp_path: Path) ->
     fabric = write_fabric(tmp_path / "fabric", intent())
     with lab_home() as home, Patient.up(fabric, home) as patient:
         found = rounds(patient, Wanted(rounds=4, seed=3, kills=0.4, trouble=(0.0, 0.0)), home)
-    assert (found.missed, found.untrue, found.damage, found.told) == (0, 0, "", found.changes)
+    assert (found.missed, found.untrue, found.damage, found.notified) == (0, 0, "", found.changes)
     assert found.is_kept
     assert found.kills > 0

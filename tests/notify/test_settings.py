@@ -48,7 +48,7 @@ def refused(folder: Path, text: str) -> list[str]:
         ),
         (
             HEAD + "  - name: a\n    kind: slack\n    url: https://hooks.slack.com/services/T/B/hush\n",
-            "4: receivers[0].url: is a secret itself; name it with url_secret",
+            "4: receivers[0].url: is itself a secret; name it with url_secret",
         ),
         (
             HEAD + "  - name: a\n    kind: slack\n    url_secret: hush hush\n",
@@ -76,7 +76,7 @@ def refused(folder: Path, text: str) -> list[str]:
         ),
         (
             HEAD + "  - {name: a, kind: webhook, url: 'http://h'}\n  - {name: a, kind: slack, url: 'http://h'}\n",
-            "1: receivers: two receivers are called a; give each a name of its own",
+            "1: receivers: two receivers are called a; give each its own name",
         ),
         (
             HEAD + "  - {name: a, kind: webhook, url: 'http://h'}\nflapping: {changes: 0}\n",

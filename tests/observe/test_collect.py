@@ -39,7 +39,7 @@ def test_views_are_put_together_and_what_failed_is_absent() -> None:
     assert found.system == Absent("no name")
     assert found.interfaces == {"a": Interface(), "b": Interface()}
     assert found.sessions == Absent("ports: cannot be read (ValueError('no parser may do this'))")
-    assert found.routes == Absent("nobody asked for it")
+    assert found.routes == Absent("not requested")
     assert sample([COUNTING, NAMING], replies) is not None
     assert facts([COUNTING], {}).counters == Absent("count: was not asked in time")
 
@@ -69,7 +69,7 @@ def test_of_a_script_that_failed_only_the_beginning_is_shown() -> None:
 
 
 EACH = View(("each",), frozenset({"counters"}), counters)
-AT_ONCE = View(("at once",), frozenset({"counters"}), counters, otherwise=EACH)
+AT_ONCE = View(("at once",), frozenset({"counters"}), counters, fallback=EACH)
 
 
 @pytest.mark.parametrize("window_s", [0.0, 0.01])

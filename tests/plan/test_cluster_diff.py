@@ -267,11 +267,11 @@ def test_lines_of_slurm_are_compared_and_new_nodes_need_a_restart() -> None:
         "  ~ nodes.conf",
         "    - NodeName=gpu01",
         "    + NodeName=gpu[01-02]",
-        "    restart slurmctld and slurmd for it; running jobs go on",
+        "    restart slurmctld and slurmd to apply it; running jobs continue",
     ]
     regrouped = compare_cluster("slurm", before, {**before, "topology.conf": "SwitchName=u2 Nodes=gpu01\n"}, NODES)
     assert regrouped is not None
-    assert regrouped.advice == ("scontrol reconfigure reads it; running jobs go on",)
+    assert regrouped.advice == ("scontrol reconfigure applies it; running jobs continue",)
 
 
 def test_of_a_value_with_several_lines_the_changed_ones_are_shown() -> None:

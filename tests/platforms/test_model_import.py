@@ -196,5 +196,5 @@ def test_the_command_writes_a_file_that_the_catalogue_reads_and_keeps_one_that_i
     assert (elsewhere.returncode, (tmp_path / "anywhere" / "Two.yaml").is_file()) == (0, True)
     none = run("model", "import", tmp_path, "--out", out)
     files_of = "nv-show-platform.json, platform.json or show-interfaces-hardware.json"
-    remedy = "name the device folder in a SONiC image, or one with what the switch printed"
+    remedy = "name the device folder of a SONiC image, or a folder with saved output of a switch"
     assert none.stderr == f"error: {tmp_path} has no {files_of}; {remedy}\n"

@@ -193,7 +193,7 @@ def test_the_command_writes_a_model_that_a_fabric_renders_with(tmp_path: Path, p
     shown = run("render", "--fabric", fabric, "--out", tmp_path / "out")
     assert shown.returncode == 0, shown.stderr
     hwsku = run("model", "import", printed, "--hwsku", "Some")
-    assert hwsku.stderr == f"error: {printed} is not of a SONiC image, so it has no hwsku; leave out --hwsku\n"
+    assert hwsku.stderr == f"error: {printed} is not from a SONiC image, so it has no hwsku; leave out --hwsku\n"
     slash = run("model", "import", printed, "--name", "a/b")
     assert (slash.returncode, slash.stderr) == (
         3,

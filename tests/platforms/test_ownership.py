@@ -21,7 +21,7 @@ def test_all_that_netkits_templates_render_is_netkits() -> None:
             path[-1]
             for files in samples(model.platform).values()
             for path in model.parse(files)
-            if model.ownership.standing(path) < 0
+            if model.ownership.precedence(path) < 0
             and not path[-1].startswith("interface ")  # below it, the description is
         }
         assert left == (VTYSH if model in (SONIC, FRR) else frozenset()), model.platform
@@ -118,4 +118,4 @@ def test_every_file_of_a_host_is_netkits() -> None:
 def test_the_longer_of_two_patterns_holds() -> None:
     ownership = Ownership(owned=(("a",), ("a", "b", "c")), claimed=(("a", "*"),))
     paths = [("a",), ("a", "x"), ("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d"), ("z",)]
-    assert [ownership.standing(path) for path in paths] == [0, 2, 2, 0, 0, -1]
+    assert [ownership.precedence(path) for path in paths] == [0, 2, 2, 0, 0, -1]

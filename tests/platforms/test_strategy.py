@@ -262,13 +262,13 @@ def test_nvue_takes_two_steps_where_ports_of_a_cage_go_away() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "version", "cost"),
     [
-        ("cable-length: 30", "cable-length: 40", "5.16.1", "QoS: switchd reloads, with a moment of loss on every port"),
+        ("cable-length: 30", "cable-length: 40", "5.16.1", "QoS: switchd reloads, with brief loss on every port"),
         ("polling-interval: 100", "polling-interval: 200", "5.16.1", "PFC watchdog: switchd reloads"),
         (
             "      adaptive-routing:\n        state: enabled",
             "      adaptive-routing:\n        state: disabled",
             "5.16.1",
-            "adaptive routing: switchd reloads, with a moment of loss on every port",
+            "adaptive routing: switchd reloads, with brief loss on every port",
         ),
         (
             "      adaptive-routing:\n        state: enabled",

@@ -273,7 +273,7 @@ def test_who_approves_a_change_whose_proof_failed_is_told_of_it(repository: Repo
     found = against.of_revision(Project.open(repository.fabric), "leaf01", "HEAD")
     aside = proof_text.aside(Proof(failures=("spine01 reverted: the session to leaf01 stays away",), exit_code=1))
     golden("cli/against-not-proven.md", intent_diff_markdown(replace(found, base="HEAD"), aside))
-    line = "  the proof failed; accept that and approve it with: netkit deploy --approved"
+    line = "  the proof failed; accept this and approve it with: netkit deploy --approved"
     assert f"{line} {approval(found.plan)}\n" in intent_diff.intent_diff_text(found, aside)
 
 

@@ -59,7 +59,9 @@ def test_a_list_that_would_keep_netkit_out_is_refused_before_anything_is_changed
         planned = project.plan(running=scene.saved)
         Deploying.of(project).refuse(planned.plan, planned.intended, Options(is_taking_over=True))
 
-    said = "leaf01, leaf02, spine01, spine02: management.allow does not have 198.51.100.7, where netkit comes from"
+    said = (
+        "leaf01, leaf02, spine01, spine02: management.allow lacks 198.51.100.7, the address that netkit connects from"
+    )
     with pytest.raises(DeployError, match=said):
         refuse("192.0.2.0/24")
     refuse("192.0.2.0/24", "198.51.100.0/24")

@@ -65,7 +65,7 @@ def test_a_damaged_state_is_refused_in_one_line(project: Project, text: str) -> 
     state_file(project, "slurm").write_text(text)
     with pytest.raises(OutputError) as refused:
         steered(project, cluster_of(project, "slurm"), NOTHING)
-    what = "is not what an earlier round wrote; remove it; nodes that are out stay so until you let them back yourself"
+    what = "was not written by netkit; remove it; nodes that are out stay out until you bring them back"
     assert str(refused.value) == f"{state_file(project, 'slurm')}: {what}"
 
 

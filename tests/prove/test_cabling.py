@@ -19,13 +19,13 @@ def test_new_units_are_no_obstacle() -> None:
 
 def test_devices_that_go_are_no_obstacle_once_they_are_cut_away() -> None:
     small = intents.fabric(intents.values({"units": [{"unit": 1, "hosts": 2}]}))
-    assert obstacle(FABRIC, small).startswith("cables of before are not there any more: ")
+    assert obstacle(FABRIC, small).startswith("earlier cables no longer exist: ")
     assert obstacle(cut(FABRIC, small.names), small) == ""
 
 
 def test_other_ports_are_an_obstacle() -> None:
     other = intents.fabric(intents.values({"switches": {"leaf": {"host_breakout": "1x400G"}}}))
-    assert "cables of before are not there any more: gpu01:rail0–leaf01:swp1s0" in obstacle(FABRIC, other)
+    assert "earlier cables no longer exist: gpu01:rail0–leaf01:swp1s0" in obstacle(FABRIC, other)
 
 
 def test_another_nos_or_version_is_an_obstacle() -> None:
@@ -34,4 +34,4 @@ def test_another_nos_or_version_is_an_obstacle() -> None:
 
 
 def test_nothing_in_common_is_an_obstacle() -> None:
-    assert obstacle(replace(FABRIC, switches=(), hosts=()), FABRIC) == "no device from before is left"
+    assert obstacle(replace(FABRIC, switches=(), hosts=()), FABRIC) == "no device of the earlier fabric remains"

@@ -23,7 +23,7 @@ PROVEN = Proof(
 )
 PART = Proof(
     failures=("leaf03: 1 of 2 next hops to 10.128.0.0/26", "leaf03 would change again: its second plan is not empty"),
-    notes=("missing before the change already: leaf01:swp1: session to spine01 is Idle",),
+    notes=("already missing before the change: leaf01:swp1: session to spine01 is Idle",),
     exit_code=1,
     booted=Booted(
         {"leaf": 3, "spine": 32, "host": 1},
@@ -33,7 +33,7 @@ PART = Proof(
         ("leaf03",),
         ("gpu77",),
     ),
-    obstacle="cables of before are not there any more: gpu01:rail0–leaf01:swp1s0",
+    obstacle="earlier cables no longer exist: gpu01:rail0–leaf01:swp1s0",
     waves=(WaveSeen(BEFORE, (), 2, 0.3),),
     examined=Examined(96, 32, 200, 800, 9000, lacking=1, unsettled=1),
     took_s=300.0,
@@ -84,17 +84,18 @@ def test_of_many_waves_those_with_loss_are_shown() -> None:
 
 def test_a_change_that_could_not_be_rolled_says_so_in_its_verdict() -> None:
     found = proof_text.headline(replace(PROVEN, obstacle="a cable moved"))
-    assert found == "proven in the lab: booted as it is to be, not rolled; 24 pairs of NICs reach each other afterwards"
+    how = "booted with the intended configuration, without a deploy"
+    assert found == f"proven in the lab: {how}; 24 pairs of NICs reach each other afterwards"
 
 
 def test_what_was_not_tried_is_in_the_verdict() -> None:
     unseen = replace(PROVEN, booted=Booted({"leaf": 2}, {"leaf": 4}, (("leaf07", "leaf08"),)))
     found = proof_text.headline(replace(unseen, untried=("leaf01",)))
     assert found.startswith("proven in part: rolled in 2 waves, ")
-    assert found.endswith("; not tried: what changes on leaf01, leaf07, leaf08")
+    assert found.endswith("; not tested: the changes on leaf01, leaf07, leaf08")
     assert proof_text.verdict(unseen).startswith("⚠ **Proven in part: ")
-    assert proof_text.headline(unseen).endswith("; not tried: what changes on leaf07, leaf08")
-    said = "not tried, being on ports that lead to what is not booted: some of leaf01"
+    assert proof_text.headline(unseen).endswith("; not tested: the changes on leaf07, leaf08")
+    said = "not tested, because on ports to devices that are not booted: some changes of leaf01"
     assert f"  {said}" in proof_text.text(replace(PROVEN, untried=("leaf01",))).splitlines()
 
 
@@ -111,9 +112,9 @@ def test_next_hops_that_nobody_counted_are_none_as_designed() -> None:
 
 def test_of_a_lab_without_pairs_it_is_said_that_there_was_nothing_to_reach() -> None:
     alone = replace(PROVEN, examined=Examined(8, 2, 0, 0, 9000))
-    said = "there was nothing to reach: no two NICs that are to reach each other"
+    said = "no two NICs are designed to reach each other"
     assert proof_text.headline(alone).endswith(f"longest gap 3.2 s; {said}")
-    assert f"  in the end: {said}; 8 sessions, up to 2 next hops to a leaf as designed" in proof_text.text(alone)
+    assert f"  final state: {said}; 8 sessions, up to 2 next hops to a leaf as designed" in proof_text.text(alone)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_of_a_lab_without_pairs_it_is_said_that_there_was_nothing_to_reach() -> 
         (Proof(), ""),
         (PART, "the proof failed"),
         (UNABLE, "there is no proof of it"),
-        (replace(PROVEN, untried=("leaf01",)), "only a part of it is proven"),
+        (replace(PROVEN, untried=("leaf01",)), "only part of it is proven"),
     ],
 )
 def test_what_the_proof_leaves_open_is_for_who_approves_the_change(proof: Proof, said: str) -> None:

@@ -321,7 +321,7 @@ def test_a_fabric_of_128_leaves_fits_and_is_quick(
     assert run.judged.judgement.count(Verdict.WARN) > 5000
     assert file.stat().st_size < MOST_BYTES
     chromium.open(file)
-    assert chromium.text(".scale p:first-child").endswith("8,192 of 8,192 ports tell it.")
+    assert chromium.text(".scale p:first-child").endswith("8,192 of 8,192 ports report it.")
     assert chromium.count("*") < 4000
     ready_ms = chromium.run("return document.documentElement.dataset.readyMs")
     switched_ms = chromium.run(

@@ -170,7 +170,7 @@ def test_options_that_make_no_sense_are_refused(places: tuple[Path, Path], tmp_p
     here = ("serve", "--fabric", places[0], "--proposer-token-file", file)
     assert_refused(run(*here), "--proposer-token-file applies to --mcp", "add --mcp")
     done = run(*here, "--mcp", NETKIT_STATE_DIR=str(tmp_path), NETKIT_SECRET_SERVE_TOKEN=TOKEN)
-    assert_refused(done, "the token that may propose is the one that reads", "openssl rand")
+    assert_refused(done, "the proposer token is the same as the reading token", "openssl rand")
 
 
 def test_a_server_that_stops_answers_the_call_in_progress(places: tuple[Path, Path], tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_what_cannot_be_served_is_refused_in_a_line(
         assert_refused(run("serve", "--fabric", fabric, "--listen", place), "is not an address")
     assert_refused(refused(fabric, "--every=5"), "--every '5' is not a duration")
     assert_refused(refused(fabric, "--fabric", fabric), "two folders have a fabric called small")
-    assert_refused(refused(fabric, "--fabric", fabric, "--lab=mine"), "--from and a named lab are of one fabric")
+    assert_refused(refused(fabric, "--fabric", fabric, "--lab=mine"), "--from and a named lab apply to one fabric")
     assert_refused(refused(fabric, "--profile=most"), "unknown profile 'most'")
     assert_refused(refused(fabric, "--source=hearsay"), "no source of facts 'hearsay'")
     assert_refused(refused(fabric, "--from", tmp_path / "none"), "there is no snapshot")

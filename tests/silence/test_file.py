@@ -32,7 +32,7 @@ def refused(folder: Path, text: str) -> list[str]:
 
 
 EVERYTHING = (
-    "2: silences[0]: would silence every check on every device; name checks or devices, or say `everything: true`"
+    "2: silences[0]: would silence every check on every device; name checks or devices, or set `everything: true`"
 )
 CASES = {
     "no mapping": ("- x\n", ["1: holds no lists; write silences: or acknowledgements: and a list below"]),
@@ -48,7 +48,7 @@ CASES = {
     "no end, no person, no reason": (
         HEAD,
         [
-            "2: silences[0]: has no by; add by: who says so",
+            "2: silences[0]: has no by; add by: author",
             "2: silences[0]: has no why; add why: the reason",
             "2: silences[0]: has no until; add until: when it ends, as 2026-12-01T08:00:00Z",
         ],

@@ -27,7 +27,7 @@ def opened(*findings: Finding, unreached: tuple[str, ...] = ()) -> OpenNow:
 
 def told(before: OpenNow, after: OpenNow) -> list[tuple[str, str, int]]:
     changes = cause_changes(before, after)
-    return [(one.word, one.cause.trouble.head.check, len(one.cause.trouble.symptoms)) for one in changes]
+    return [(one.word, one.cause.group.head.check, len(one.cause.group.symptoms)) for one in changes]
 
 
 UP, IDLE = bad("links.up", is_symptom=False), bad("bgp.sessions")

@@ -109,7 +109,7 @@ def test_on_a_full_disk_nothing_that_was_stored_is_lost(small_disk: Path) -> Non
     with open_store(str(small_disk / "store.db")) as store:
         with pytest.raises(StoreError) as refused:
             fill(store, stored)
-        assert "database or disk is full; make room; earlier data is still there" in str(refused.value)
+        assert "database or disk is full; make room; earlier data is intact" in str(refused.value)
         assert refused.value.exit_code == 3
         assert len(stored) > 1
     with open_store(str(small_disk / "store.db"), is_new_allowed=False) as again:

@@ -103,7 +103,7 @@ def test_names_match_as_they_do_in_python(store: Store, names: list[str], patter
 
 
 def test_findings_of_a_run_that_is_not_stored_are_an_error(store: Store) -> None:
-    with pytest.raises(StoreError, match=r"what the run .* found is no longer stored"):
+    with pytest.raises(StoreError, match=r"the findings of run .* are no longer stored"):
         store.findings(run(), PlaceFilter())
 
 
@@ -123,8 +123,8 @@ def test_causes_are_of_the_worst_places_if_there_are_too_many(store: Store) -> N
     store.save(saved, judgement(*found, unreached=missed), snapshot())
     whole, part = store.open_now(SOURCE), store.open_now(SOURCE, 4)
     assert (len(whole.causes), len(whole.unreached), whole.left_out) == (10, 6, 0)
-    assert [one.trouble.head.text for one in part.causes] == ["down", "dim 0", "dim 1", "dim 2"]
-    assert part.causes[0].trouble.head.remedy == "plug it in"
+    assert [one.group.head.text for one in part.causes] == ["down", "dim 0", "dim 1", "dim 2"]
+    assert part.causes[0].group.head.remedy == "plug it in"
     assert (len(part.unreached), part.left_out) == (4, 6 + 2)
     assert store.open_now(SOURCE, 10).left_out == 0
 

@@ -108,7 +108,7 @@ def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str,
         assert store.findings(saved, PlaceFilter()) == StoredPage((plain,), 1), "without what had no column"
         if revision >= "0004":
             (cause,) = store.open_now(SOURCE).causes
-            assert (cause.trouble.head.remedy, cause.run) == ("plug it in", saved.name), "from the judgement"
+            assert (cause.group.head.remedy, cause.run) == ("plug it in", saved.name), "from the judgement"
         assert store.readings(SOURCE, "leaf01", 1e12) == [measured(BEGAN_S, -1.0)]
         assert store.runs(replace(SOURCE, site="tokyo")) == ()
         if revision >= "0004":

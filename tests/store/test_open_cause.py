@@ -31,9 +31,7 @@ def save(store: Store, taken_s: float, said: Judgement) -> str:
 
 
 def told(found: OpenNow) -> list[tuple[str, int, float, float, str]]:
-    return [
-        (one.trouble.head.text, len(one.trouble.symptoms), one.since_s, one.seen_s, one.run) for one in found.causes
-    ]
+    return [(one.group.head.text, len(one.group.symptoms), one.since_s, one.seen_s, one.run) for one in found.causes]
 
 
 def test_a_cause_comes_once_with_its_symptoms_its_remedy_and_since_when(store: Store) -> None:
@@ -43,7 +41,7 @@ def test_a_cause_comes_once_with_its_symptoms_its_remedy_and_since_when(store: S
     found = store.open_now(SOURCE)
     assert told(found) == [("down", 1, BEGAN_S, BEGAN_S + 900, name)]
     (one,) = found.causes
-    assert (one.trouble.head.remedy, one.layer) == ("see the cable", "link")
+    assert (one.group.head.remedy, one.layer) == ("see the cable", "link")
     assert one.keys == (Key("links.up", "leaf01", "swp1"), Key("bgp.sessions", "leaf01", "swp1"))
 
 
@@ -65,7 +63,7 @@ def test_since_is_that_of_the_verdict_it_has(store: Store) -> None:
     save(store, BEGAN_S, judgement(result("leaf01", warn("swp1", "dim"))))
     save(store, BEGAN_S + 900, judgement(result("leaf01", DOWN)))
     (one,) = store.open_now(SOURCE).causes
-    assert (one.trouble.verdict, one.since_s) == (Verdict.FAIL, BEGAN_S + 900)
+    assert (one.group.verdict, one.since_s) == (Verdict.FAIL, BEGAN_S + 900)
 
 
 def test_what_is_well_again_is_not_open(store: Store) -> None:

@@ -78,7 +78,7 @@ def test_what_a_fabric_owns_at_one_site_is_apart_from_another(store: Store) -> N
     for number, owner in enumerate(owners):
         assert store.runs(owner) == (saved[number],)
         assert [one.text for one in store.states(owner).items] == [owner.site]
-        assert [one.trouble.head.text for one in store.open_now(owner).causes] == [owner.site]
+        assert [one.group.head.text for one in store.open_now(owner).causes] == [owner.site]
         assert store.counters(owner)["leaf01"].sample.counters == {"rx_errors": {"swp1": number}}
         assert store.readings(owner, "leaf01", 1e12) == [measured(BEGAN_S + number, -number)]
 
@@ -140,7 +140,7 @@ def test_each_kind_is_kept_for_its_own_time(store: Store) -> None:
     for one in kept[:3]:
         assert len(store.judgement(one).findings) == 1
     for one in kept[3:]:
-        with pytest.raises(StoreError, match=r"what the run .* found is no longer stored"):
+        with pytest.raises(StoreError, match=r"the findings of run .* are no longer stored"):
             store.judgement(one)
     assert len(store.open_now(SOURCE).causes) == 1
     later = run(BEGAN_S + 40 * DAY_S + 60)
@@ -149,7 +149,7 @@ def test_each_kind_is_kept_for_its_own_time(store: Store) -> None:
 
 
 def test_a_run_that_is_gone_is_said_so(store: Store) -> None:
-    with pytest.raises(StoreError, match="is no longer stored"):
+    with pytest.raises(StoreError, match="are no longer stored"):
         store.judgement(run())
 
 
@@ -216,8 +216,8 @@ def test_a_store_is_made_only_where_that_is_asked_for(where: str, tmp_path: Path
     [
         ("mysql://u@h/d", "mysql is not supported as a store; use a file, or postgresql://USER@HOST/DATABASE"),
         ("://x", "the URL of the store cannot be read"),
-        ("sqlite://", "a store in memory would be lost at once; name a file"),
-        ("sqlite:///:memory:", "a store in memory would be lost at once; name a file"),
+        ("sqlite://", "a store in memory would not persist; name a file"),
+        ("sqlite:///:memory:", "a store in memory would not persist; name a file"),
         ("/proc/no/where.db", "unable to open database file; check the path and its permissions"),
         ("postgresql://u:hidden@/d?host=/nowhere", "postgresql+psycopg://u:***@/d?host="),
     ],

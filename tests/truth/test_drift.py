@@ -71,7 +71,7 @@ def test_what_runs_as_intended_agrees(folder: Path) -> None:
         done = drift(folder, snapshot)
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
-        "netbox, the intent of brownfield and what runs agree\n",
+        "netbox, the intent of brownfield and the running fabric agree\n",
         "",
     )
 

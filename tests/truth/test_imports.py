@@ -86,7 +86,7 @@ def test_what_fits_on_one_side_only_is_listed(tmp_path: Path) -> None:
     assert (more.returncode, more.stderr) == (1, "")
     assert "not in the source, designed by rule: gpu-u01-05\n" in more.stdout
     assert (fewer.returncode, fewer.stderr) == (0, "")
-    left = "left out: ai-node-022: the intent has no place for it: raise the number of its hosts\n"
+    left = "left out: ai-node-022: the intent has no place for it: increase the number of its hosts\n"
     assert left in fewer.stdout
 
 

@@ -9,7 +9,7 @@ from netkit.cli.verbs.options import Fabric, Lab, Limit, Yes
 from netkit.cli.verbs.options import run as _run
 
 verbs = typer.Typer(
-    help="Measure what a new fabric carries; netkit check acceptance --results judges it.",
+    help="Measure the throughput of a new fabric; netkit check acceptance --results judges it.",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
@@ -44,13 +44,13 @@ def run(
         list[str] | None,
         typer.Option("--tool", help="perftest, iperf3 or nccl-tests; repeatable; default: all.", metavar="TOOL"),
     ] = None,
-    seconds: Annotated[int, typer.Option(help="How long each pair sends.", min=1, max=120)] = 5,
+    seconds: Annotated[int, typer.Option(help="Duration for each pair.", min=1, max=120)] = 5,
     cuda: Annotated[
         bool, typer.Option("--cuda/--host", help="RDMA between memory of GPUs, with perftest's use_cuda, or of hosts.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; run nothing.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Run the tools on the hosts over SSH: pairs along each rail, collectives over few and many; the plan is first."""
+    """Run the tools on the hosts over SSH: pairs along each rail, then collectives; shows the plan first."""
     how: dict[str, Any] = {"tools": tuple(tools or ()), "seconds": seconds, "cuda": cuda, "dry": dry_run, "yes": yes}
     _run("acceptance", fabric, out=out, limit=limit, lab=lab, **how)

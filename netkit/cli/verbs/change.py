@@ -42,7 +42,7 @@ def plan(
     lab: Lab = "",
     running: Annotated[
         Path | None,
-        typer.Option("--running", help="Saved configurations, DIR/<device>/<file>; no device is asked.", metavar="DIR"),
+        typer.Option("--running", help="Saved configurations, DIR/<device>/<file>; no device is read.", metavar="DIR"),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan here too.", metavar="FILE")] = None,
     output: PlanFormat = "text",
@@ -50,15 +50,17 @@ def plan(
     against: Annotated[
         str,
         typer.Option(
-            "--against", help="For a pull request: git:REVISION (no device is asked), or running.", metavar="X"
+            "--against", help="For a pull request: git:REVISION (no device is read), or running.", metavar="X"
         ),
     ] = "",
     cluster: Cluster = "",
     prove: Annotated[
-        bool, typer.Option("--prove", help="With git:REVISION: roll the change in a lab, and say what traffic sees.")
+        bool,
+        typer.Option("--prove", help="With git:REVISION: deploy the change in a lab under traffic, and report losses."),
     ] = False,
     prove_devices: Annotated[
-        int, typer.Option("--prove-devices", help="Boot no more; of a larger fabric a part.", metavar="N", min=1)
+        int,
+        typer.Option("--prove-devices", help="Boot at most this many; of a larger fabric, a part.", metavar="N", min=1),
     ] = 40,
     prove_within: Annotated[
         float, typer.Option("--prove-within", help="End the proof after this, as failed.", metavar="S", min=1)
@@ -67,7 +69,7 @@ def plan(
     take_over: TakeOver = False,
     fleet: Fleet = None,
 ) -> None:
-    """Show what would change on the devices, what it risks and what it touches; change nothing."""
+    """Show what would change on the devices, its risks and what it affects; change nothing."""
     asked = PlanRequest(
         fabric,
         limit=limit,
@@ -94,7 +96,7 @@ def deploy(
     lab: Lab = "",
     limit: Limit = "",
     yes: Yes = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look at every device; write to none.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read every device; write to none.")] = False,
     resume: Annotated[
         str,
         typer.Option(
@@ -134,11 +136,14 @@ def deploy(
         list[Path] | None, typer.Option("--then", help="Deploy this fabric next; repeats.", metavar="FABRIC")
     ] = None,
     max_failed_fabrics: Annotated[
-        int, typer.Option("--max-failed-fabrics", help="With --then: go on while no more fail.", metavar="N", min=0)
+        int,
+        typer.Option(
+            "--max-failed-fabrics", help="With --then: continue while at most this many fail.", metavar="N", min=0
+        ),
     ] = 0,
     output: Format = "text",
 ) -> None:
-    """Bring devices to what is intended: a canary, then waves; what is not confirmed reverts by itself."""
+    """Deploy the intended configuration: a canary, then waves; unconfirmed changes revert by themselves."""
     asked = DeployRequest(
         fabric,
         lab=lab,
@@ -198,7 +203,7 @@ def rollback(
     on_disconnect: OnDisconnect = "stop",
     output: Format = "text",
 ) -> None:
-    """Take back what a run changed, with the same care."""
+    """Roll back the changes of a run, with the same care."""
     asked = RollbackRequest(
         fabric,
         lab=lab,
@@ -232,7 +237,7 @@ def approve(
     ] = "",
     valid_hours: Annotated[
         float | None,
-        typer.Option("--valid-hours", help="How long it holds; default: as deploy.yaml says.", metavar="N"),
+        typer.Option("--valid-hours", help="How long it is valid; default: from deploy.yaml.", metavar="N"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write; default: PLAN.approval.", metavar="FILE")
@@ -240,7 +245,7 @@ def approve(
     lab: Lab = "",
     yes: Yes = False,
 ) -> None:
-    """Show a plan, and sign with an SSH key that it may be deployed: once, by somebody else, for a day."""
+    """Show a plan, and sign with an SSH key that someone else may deploy it, once and within a day."""
     _run(
         "approve",
         fabric,
@@ -277,7 +282,7 @@ def history(
         str, typer.Option("--format", help="text or json; of one run of checks as in netkit check.", metavar="FORMAT")
     ] = "text",
 ) -> None:
-    """List the runs on a fabric, newest first: deploys, with who did what and why, or checks that were stored."""
+    """List the runs on a fabric, newest first: deploys with user, change and reason, or stored checks."""
     if checks or store:
         _run("check_history", fabric, run, lab=lab, store=store, site=site, output=output)
         return
@@ -289,9 +294,9 @@ def trust(
     limit: Limit = "",
     lab: Lab = "",
     yes: Yes = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Also trust what differs from what was trusted.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Also replace trusted keys that have changed.")] = False,
 ) -> None:
-    """Collect SSH host keys and HTTPS certificates, show them, and trust them when you say so."""
+    """Collect SSH host keys and HTTPS certificates, show them, and trust them once you confirm."""
     _run("access", fabric, verb="trust", limit=limit, lab=lab, yes=yes, replace=replace)
 
 

@@ -8,7 +8,7 @@ import typer
 from netkit.cli.verbs.options import Format, Lab, run
 
 verbs = typer.Typer(
-    help="Several sites: set up their workers and the broker between them, and see what they do.",
+    help="Several sites: set up their workers and the broker between them, and show their state.",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
@@ -53,7 +53,7 @@ def status(
         Path | None, typer.Option("--metrics", help="Also write metrics for Prometheus here.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Show sites, their workers, what runs and what waits."""
+    """Show sites, their workers, and running and waiting jobs."""
     run("fleet", folder, output, verb="show_status", file=metrics)
 
 
@@ -72,5 +72,5 @@ def worker(
     ] = None,
     lab: Lab = "",
 ) -> None:
-    """Carry out the signed jobs of one site until it is ended; see netkit fleet."""
+    """Run the signed jobs of one site until stopped; see netkit fleet."""
     run("fleet", site, folder, verb="work", access=access, state=state, lab=lab)

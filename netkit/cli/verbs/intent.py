@@ -59,7 +59,7 @@ def adopt(
         Path | None,
         typer.Option(
             "--devices",
-            help="CSV with device, platform and address: read them first, and save what they run in DIR.",
+            help="CSV with device, platform and address: read them first, and save them in DIR.",
             show_default=False,
         ),
     ] = None,
@@ -71,7 +71,7 @@ def adopt(
         Path | None,
         typer.Option(
             "--cables",
-            help="CSV with device, port, peer and peer_port, where descriptions do not say it.",
+            help="CSV with device, port, peer and peer_port, if descriptions do not name it.",
             show_default=False,
         ),
     ] = None,
@@ -82,7 +82,7 @@ def adopt(
     limit: Annotated[str, typer.Option("--limit", help="Only these devices: names and globs.", metavar="NAMES")] = "",
     output: Format = "text",
 ) -> None:
-    """Write the intent of a fabric that runs, from its configurations; what it cannot express is left as it is."""
+    """Write the intent of a running fabric from its configurations; the rest is left as it runs."""
     sources = (devices, lab, cables)
     _run("adopt", folder, out, *sources, name=name, truth=truth, limit=limit, output=output)
 
@@ -113,7 +113,7 @@ def design(
         str,
         typer.Option(
             "--view",
-            help="The templates of one device, and each name they may use.",
+            help="The templates of one device, and all their variables.",
             metavar="DEVICE",
             autocompletion=complete.devices,
         ),
@@ -134,7 +134,7 @@ def design(
         str,
         typer.Option(
             "--racks",
-            help="What hangs in which rack: an .svg or .txt file, or svg or text to print it.",
+            help="Rack elevations: an .svg or .txt file, or svg or text to print them.",
             metavar="FILE",
         ),
     ] = "",
@@ -153,7 +153,7 @@ def design(
     output: Format = "text",
     limit: Limit = "",
 ) -> None:
-    """Show the design: its size, cables, addresses, a diagram, where a number comes from, what templates get."""
+    """Show the design: size, cables, addresses, a diagram, the source of a number, template variables."""
     _run(
         "design",
         fabric,
@@ -173,7 +173,7 @@ def design(
 
 
 def plan_capacity(
-    gpus: Annotated[int, typer.Option(help="GPUs that the fabric has to hold.", min=1, max=262144)],
+    gpus: Annotated[int, typer.Option(help="Number of GPUs in the fabric.", min=1, max=262144)],
     oversubscription: Annotated[
         str, typer.Option(help="At most this bandwidth below a leaf to that above.", metavar="N:1")
     ] = "1:1",
@@ -185,7 +185,7 @@ def plan_capacity(
     ] = None,
     output: Format = "text",
 ) -> None:
-    """Compare designs for a number of GPUs; each comes with the `netkit init` that writes it."""
+    """Compare designs for a number of GPUs; each with the `netkit init` command that creates it."""
     _run("design", gpus, verb="plan_capacity", oversubscription=oversubscription, models=model or [], output=output)
 
 
@@ -195,7 +195,7 @@ def render(
     limit: Limit = "",
     platform: Annotated[str, typer.Option(help="Only devices of this platform (linux: the hosts).", metavar="P")] = "",
     ztp: Annotated[
-        bool, typer.Option("--ztp", help="Also write what a factory-fresh switch needs to become reachable.")
+        bool, typer.Option("--ztp", help="Also write the first-boot files of factory-fresh switches.")
     ] = False,
 ) -> None:
     """Write every configuration file, and a manifest of them."""
@@ -206,7 +206,7 @@ def platforms(
     name: Annotated[str, typer.Argument(help="All about one: nvue, sonic, eos, frr or linux.", metavar="NAME")] = "",
     output: Format = "text",
 ) -> None:
-    """List the platforms, what each can express, and how each takes changes."""
+    """List the platforms, their capabilities, and how each applies changes."""
     _run("intent", name, output, verb="platforms")
 
 
@@ -221,11 +221,12 @@ def leave(
     ] = "",
     devices: Devices = "",
     from_plan: Annotated[
-        Path | None, typer.Option("--from-plan", help="All that this plan lists as not explained.", metavar="FILE")
+        Path | None,
+        typer.Option("--from-plan", help="Everything that this plan lists as not explained.", metavar="FILE"),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Leave a part of the configuration as it is: add it to fabric.yaml."""
+    """Leave a part of the configuration unchanged: add it to fabric.yaml."""
     _run("intent", fabric, path, verb="leave", devices=devices, from_plan=from_plan, is_dry=dry_run)
 
 

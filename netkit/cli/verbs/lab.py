@@ -30,7 +30,7 @@ Command = Annotated[list[str] | None, typer.Argument(help="What to run there.", 
 def up(
     fabric: Fabric,
     name: Name = "",
-    bare: Annotated[bool, typer.Option("--bare", help="Start every device as from the factory.")] = False,
+    bare: Annotated[bool, typer.Option("--bare", help="Boot every device factory-fresh.")] = False,
     configs: Annotated[
         Path | None,
         typer.Option("--configs", help="Boot these files, as netkit render wrote them.", metavar="DIR"),
@@ -47,25 +47,25 @@ def down(
     name: Name = "",
     everything: Annotated[bool, typer.Option("--all", help="End every lab of yours.")] = False,
 ) -> None:
-    """End a lab; no process, namespace, mount or file of it stays."""
+    """Stop a lab, with all its processes, namespaces, mounts and files."""
     run("lab", name, fabric, everything=everything, verb="down")
 
 
 @verbs.command()
 def status(fabric: AnyFabric = None, name: Name = "") -> None:
-    """List the labs, or the devices of one and how they are."""
+    """List the labs, or the devices of one and their state."""
     run("lab", name, fabric, verb="status")
 
 
 @verbs.command()
 def check(fabric: AnyFabric = None, name: Name = "") -> None:
-    """Prove sessions and routes, and ping between every two NICs that the design connects."""
+    """Verify sessions and routes, and ping between every two NICs that the design connects."""
     run("lab", name, fabric, verb="check")
 
 
 @verbs.command("exec")
 def execute(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
-    """Run a command on a node, past its management plane."""
+    """Run a command on a node, without its management plane."""
     run("lab", name, fabric, device, command or ["/bin/sh"], verb="execute")
 
 
@@ -86,20 +86,20 @@ def logs(
     fabric: AnyFabric = None,
     name: Name = "",
 ) -> None:
-    """Print what the programs of a node said."""
+    """Print the logs of a node's programs."""
     run("lab", name, fabric, device, verb="logs")
 
 
 @verbs.command("break")
 def break_(
-    fault: Annotated[str, typer.Argument(help="What breaks.", metavar="FAULT", autocompletion=complete.faults)] = "",
+    fault: Annotated[str, typer.Argument(help="The fault.", metavar="FAULT", autocompletion=complete.faults)] = "",
     place: Annotated[str, typer.Argument(help="Where.", metavar="DEVICE[:PORT]", autocompletion=complete.devices)] = "",
     options: Annotated[list[str] | None, typer.Argument(help="Details.", metavar="NAME=VALUE")] = None,
     fabric: AnyFabric = None,
     name: Name = "",
     explain: Annotated[bool, typer.Option("--list", help="Explain every fault.")] = False,
 ) -> None:
-    """Inject a fault, as real or as faithful as namespaces allow."""
+    """Inject a fault, as realistic as namespaces allow."""
     if explain:
         run("lab", name, fabric, verb="list_faults")
     else:
@@ -146,11 +146,11 @@ def load(
     fabric: AnyFabric = None,
     name: Name = "",
 ) -> None:
-    """Let the job that loads every link run or rest; a lab begins with it running."""
+    """Start or stop the job that loads every link; in a new lab it runs."""
     run("lab", name, fabric, state, verb="load")
 
 
 @verbs.command()
 def restart(device: Device, fabric: AnyFabric = None, name: Name = "") -> None:
-    """Cut a node's power and boot it from what it had saved."""
+    """Power-cycle a node; it boots from its saved configuration."""
     run("lab", name, fabric, device, verb="restart")

@@ -41,7 +41,7 @@ FleetFolder = Annotated[
     Path | None,
     typer.Option("--fleet", help="Have the sites of a fleet read devices: folder of fleet.yaml.", metavar="DIR"),
 ]
-Site = Annotated[str, typer.Option("--site", help="The site of a fleet where stored runs are from.", metavar="NAME")]
+Site = Annotated[str, typer.Option("--site", help="The fleet site of the stored runs.", metavar="NAME")]
 Fleet = Annotated[
     Path | None,
     typer.Option("--fleet", help="Have the workers of a fleet do it: folder of fleet.yaml.", metavar="DIR"),
@@ -64,15 +64,13 @@ Processes = Annotated[
     ),
 ]
 Facts = Annotated[
-    str, typer.Option("--source", help="Look at switches through this: native, snmp, napalm or gnmi.", metavar="SOURCE")
+    str, typer.Option("--source", help="Source of facts of switches: native, snmp, napalm or gnmi.", metavar="SOURCE")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-MaxFail = Annotated[int, typer.Option("--max-fail", help="Go on while no more devices fail than this.", min=0)]
-Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that no other path makes up for.")]
-Busy = Annotated[bool, typer.Option("--busy", help="Make disruptive changes although lossless traffic still moves.")]
-TakeOver = Annotated[
-    bool, typer.Option("--take-over", help="Remove what the intent does not explain at the first contact.")
-]
+MaxFail = Annotated[int, typer.Option("--max-fail", help="Continue while at most this many devices fail.", min=0)]
+Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that take down the only path of hosts.")]
+Busy = Annotated[bool, typer.Option("--busy", help="Make disruptive changes although lossless traffic flows.")]
+TakeOver = Annotated[bool, typer.Option("--take-over", help="On first contact, remove what netkit cannot explain.")]
 NoCanary = Annotated[bool, typer.Option("--no-canary", help="Begin with a whole wave, not with one device.")]
 NoDrain = Annotated[bool, typer.Option("--no-drain", help="Change spines and cores without moving traffic away first.")]
 ConfirmWithin = Annotated[
@@ -84,34 +82,30 @@ Watch = Annotated[
     typer.Option("--watch", help="Watch drained devices with traffic back before confirming.", metavar="S", min=0),
 ]
 Parallel = Annotated[int, typer.Option("--parallel", help="Devices of a wave at the same time.", min=1, max=500)]
-Together = Annotated[bool, typer.Option("--together", help="Also change devices that stand in for each other at once.")]
+Together = Annotated[bool, typer.Option("--together", help="Also change redundant devices at the same time.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why, or for which ticket: kept with the run.", metavar="TEXT")]
 SkipHook = Annotated[
     str | None,
-    typer.Option("--skip-hook", help="Do not ask the hook of deploy.yaml; the reason is kept.", metavar="REASON"),
+    typer.Option("--skip-hook", help="Skip the hook of deploy.yaml; the reason is stored.", metavar="REASON"),
 ]
 Key = Annotated[
     Path | None, typer.Option("--key", help="Sign with this SSH key; .pub: by the SSH agent.", metavar="FILE")
 ]
 Results = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--results", help="Also judge what nccl-tests, perftest or iperf3 printed; repeatable.", metavar="FILE"
-    ),
+    typer.Option("--results", help="Also judge output of nccl-tests, perftest or iperf3; repeatable.", metavar="FILE"),
 ]
 Window = Annotated[
     float, typer.Option("--window", help="Seconds between two samples of the counters.", min=0, max=86400, metavar="S")
 ]
 Store = Annotated[
-    str, typer.Option("--store", help="Keep the run here: a file, a URL, or the usual file.", metavar="[=URL|FILE]")
+    str, typer.Option("--store", help="Store the run here: a file, a URL, or the default file.", metavar="[=URL|FILE]")
 ]
 Since = Annotated[
     str, typer.Option("--since", help="Judge counters since the last stored run instead of a window.", metavar="last")
 ]
 Keep = Annotated[str, typer.Option("--keep", help="Drop stored runs older than this.", metavar="TIME")]
-Profile = Annotated[
-    str, typer.Option("--profile", help="full, or light: nothing that takes a device long.", metavar="P")
-]
+Profile = Annotated[str, typer.Option("--profile", help="full, or light: without slow commands.", metavar="P")]
 
 
 def run(command: str, *arguments: Any, verb: str = "run", **options: Any) -> None:

@@ -21,22 +21,22 @@ def serve(
     lab: Lab = "",
     every: Annotated[str, typer.Option("--every", help="How often to check.", metavar="TIME")] = "15m",
     backup: Annotated[
-        Path | None, typer.Option("--backup", help="Also save what devices run, every night, here.", metavar="DIR")
+        Path | None, typer.Option("--backup", help="Also save running configurations here, every night.", metavar="DIR")
     ] = None,
     store: Annotated[
-        str, typer.Option("--store", help="Keep the runs here, not in the usual file.", metavar="[=URL|FILE]")
+        str, typer.Option("--store", help="Store the runs here, not in the default file.", metavar="[=URL|FILE]")
     ] = "",
     listen: Annotated[
         str, typer.Option("--listen", help="Where to listen.", metavar="ADDRESS:PORT")
     ] = "127.0.0.1:8400",
     names: Annotated[
-        list[str] | None, typer.Option("--name", help="A name people reach it by; repeatable.", metavar="HOST")
+        list[str] | None, typer.Option("--name", help="A host name that it answers to; repeatable.", metavar="HOST")
     ] = None,
     token_file: Annotated[
         Path | None, typer.Option("--token-file", help="The token is in here; by default one is made.", metavar="FILE")
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", help="Speak TLS with this, in PEM.", metavar="FILE")
+        Path | None, typer.Option("--certificate", help="Certificate for TLS, in PEM.", metavar="FILE")
     ] = None,
     key: Annotated[
         Path | None, typer.Option("--key", help="Its key, if it is in another file.", metavar="FILE")
@@ -92,7 +92,7 @@ def serve(
 
 def mcp(
     fabric: Fabric,
-    store: Annotated[str, typer.Option("--store", help="Where runs of checks are kept.", metavar="[=URL|FILE]")] = "",
+    store: Annotated[str, typer.Option("--store", help="The store of checks.", metavar="[=URL|FILE]")] = "",
     lab: Annotated[
         str,
         typer.Option(

@@ -8,7 +8,7 @@ from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import Fabric, Format, Site, run
 
 verbs = typer.Typer(
-    help="Acknowledge findings, or silence them until a time: shown and counted apart, without failing or notifying.",
+    help="Acknowledge findings, or silence them until a time: shown and counted separately, not failing or notifying.",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
@@ -27,15 +27,15 @@ Where = Annotated[
     ),
 ]
 Why = Annotated[str, typer.Option("--reason", help="Why.", metavar="TEXT")]
-Ticket = Annotated[str, typer.Option("--ticket", help="Where the work is tracked.", metavar="TEXT")]
-By = Annotated[str, typer.Option("--by", help="Who says so; default: you.", metavar="NAME")]
+Ticket = Annotated[str, typer.Option("--ticket", help="The ticket.", metavar="TEXT")]
+By = Annotated[str, typer.Option("--by", help="The author; default: you.", metavar="NAME")]
 OfLab = Annotated[
     str,
     typer.Option(
         "--lab", help="In the lab of this fabric, or NAME, only.", metavar="[LAB]", autocompletion=complete.labs
     ),
 ]
-Kept = Annotated[str, typer.Option("--store", help="Where runs of checks are kept.", metavar="[=URL|FILE]")]
+Kept = Annotated[str, typer.Option("--store", help="The store of checks.", metavar="[=URL|FILE]")]
 
 
 @verbs.command()
@@ -47,11 +47,11 @@ def add(
     reason: Why,
     ticket: Ticket = "",
     by: By = "",
-    begin: Annotated[str, typer.Option("--from", help="Begin later than now.", metavar="TIME")] = "",
+    begin: Annotated[str, typer.Option("--from", help="Start later than now.", metavar="TIME")] = "",
     lab: OfLab = "",
     everything: Annotated[bool, typer.Option("--everything", help="Allow every check on every device.")] = False,
 ) -> None:
-    """Silence whatever checks find at places, until a time; the same again changes its end and reason."""
+    """Silence all findings of checks at places, until a time; repeating it changes end and reason."""
     how = {
         "until": until,
         "begin": begin,
@@ -72,9 +72,10 @@ def ack(
     reason: Why,
     ticket: Ticket = "",
     by: By = "",
-    until: Annotated[str, typer.Option("--until", help="At the longest until then.", metavar="TIME")] = "",
+    until: Annotated[str, typer.Option("--until", help="The latest end.", metavar="TIME")] = "",
     verdict: Annotated[
-        str, typer.Option("--verdict", help="warn or fail: how bad it may be; no stored run is read.", metavar="V")
+        str,
+        typer.Option("--verdict", help="warn or fail: the worst verdict covered; no stored run is read.", metavar="V"),
     ] = "",
     lab: OfLab = "",
     store: Kept = "",
@@ -88,7 +89,7 @@ def ack(
 
 @verbs.command("list")
 def show(fabric: Fabric, lab: OfLab = "", store: Kept = "", site: Site = "", output: Format = "text") -> None:
-    """List what is silenced, by whom, why, until when, and its state."""
+    """List silences and acknowledgements with author, reason, end and state."""
     run("silence", fabric, verb="show", lab=lab, store=store, site=site, output=output)
 
 

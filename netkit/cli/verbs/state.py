@@ -41,7 +41,7 @@ def check(
     source: Facts = "",
     profile: Profile = "full",
     snapshot: Annotated[
-        Path | None, typer.Option("--from", help="Judge a snapshot; no device is asked.", metavar="FILE")
+        Path | None, typer.Option("--from", help="Judge a snapshot; no device is read.", metavar="FILE")
     ] = None,
     results: Results = None,
     rdma: Annotated[
@@ -58,7 +58,7 @@ def check(
         bool, typer.Option("--notify", help="Notify the receivers in notify.yaml of changes; with --store.")
     ] = False,
     deadline: Annotated[
-        str, typer.Option("--deadline", help="End after this time with what was seen by then.", metavar="TIME")
+        str, typer.Option("--deadline", help="Stop after this time, with what was read by then.", metavar="TIME")
     ] = "",
     metrics: Annotated[
         Path | None, typer.Option("--metrics", help="Also write metrics for Prometheus here.", metavar="FILE")
@@ -85,10 +85,10 @@ def check(
     site: Site = "",
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[
-        str | None, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")
+        str | None, typer.Option("--new", help="Write a custom check to start from.", metavar="NAME")
     ] = None,
 ) -> None:
-    """Judge the fabric as it is: links, optics, BGP, lossless traffic, hosts; the worst first."""
+    """Judge the running fabric: links, optics, BGP, lossless traffic, hosts; the worst first."""
     if new is not None:
         _run("new_check", fabric, new)
         return
@@ -129,7 +129,9 @@ def report(
     fabric: Fabric,
     run: Annotated[
         str,
-        typer.Argument(help="A stored run, or last; default: look now.", metavar="[RUN]", autocompletion=complete.runs),
+        typer.Argument(
+            help="A stored run, or last; default: read the devices now.", metavar="[RUN]", autocompletion=complete.runs
+        ),
     ] = "",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", metavar="FILE")] = None,
     checks: Annotated[
@@ -150,7 +152,7 @@ def report(
         str, typer.Option("--format", help="html, json, or schema: what the JSON holds.", metavar="FORMAT")
     ] = "html",
 ) -> None:
-    """Judge the fabric and write one HTML file about it that needs nothing else; the same data as JSON."""
+    """Judge the fabric and write the result as one self-contained HTML file, or as JSON."""
     asked = ReportRequest(
         fabric,
         run,
@@ -177,13 +179,13 @@ def snapshot(
     limit: Limit = "",
     lab: Lab = "",
     window: Window = 10.0,
-    light: Annotated[bool, typer.Option("--light", help="Nothing that takes a device long.")] = False,
+    light: Annotated[bool, typer.Option("--light", help="Skip slow commands.")] = False,
     results: Results = None,
     source: Facts = "",
     processes: Processes = 0,
     fleet: FleetFolder = None,
 ) -> None:
-    """Save what all devices are like, for netkit check --from."""
+    """Save the facts of all devices, for netkit check --from."""
     files = tuple(results or ())
     _run(
         "snapshot",
@@ -208,7 +210,7 @@ def backup(
     processes: Processes = 0,
     fleet: FleetFolder = None,
 ) -> None:
-    """Save what devices run without secrets, one file each, made to live in git."""
+    """Save running configurations without secrets, one file per device, for git."""
     _run("snapshot", fabric, out, verb="backup", limit=limit, lab=lab, processes=processes, fleet=fleet)
 
 
@@ -219,7 +221,7 @@ def schedule(
     ] = "show",
     every: Annotated[str, typer.Option("--every", help="How often to check.", metavar="TIME")] = "15m",
     backup: Annotated[
-        Path | None, typer.Option("--backup", help="Also save what devices run, every night, here.", metavar="DIR")
+        Path | None, typer.Option("--backup", help="Also save running configurations here, every night.", metavar="DIR")
     ] = None,
     notifies: Annotated[bool, typer.Option("--notify", help="Also notify the receivers in notify.yaml.")] = False,
     units: Annotated[Path, typer.Option("--units", help="Folder of the units.", metavar="DIR")] = Path(
@@ -237,7 +239,7 @@ def notify(
         str, typer.Argument(help="show lists the receivers, test sends each a sample.", metavar="ACTION")
     ] = "show",
     lab: Lab = "",
-    store: Annotated[str, typer.Option("--store", help="Also show what waits there.", metavar="[=URL|FILE]")] = "",
+    store: Annotated[str, typer.Option("--store", help="Also show queued messages.", metavar="[=URL|FILE]")] = "",
     site: Site = "",
 ) -> None:
     """Notify people and systems of changes: list the receivers, and test them."""
@@ -256,17 +258,17 @@ def watch(
         Path | None, typer.Option("--record", help="Also write every sample here; .gz compresses.", metavar="FILE")
     ] = None,
     replay: Annotated[
-        Path | None, typer.Option("--replay", help="Show a record; no device is asked.", metavar="FILE")
+        Path | None, typer.Option("--replay", help="Show a record; no device is read.", metavar="FILE")
     ] = None,
     speed: Annotated[
-        float, typer.Option("--speed", help="Replay so many times as quick.", min=0.1, max=1000, metavar="N")
+        float, typer.Option("--speed", help="Replay speed, as a factor.", min=0.1, max=1000, metavar="N")
     ] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Print one screen as text, and end.")] = False,
-    length: Annotated[str, typer.Option("--for", help="Watch for so long: 10s, 5m or 1h.", metavar="TIME")] = "",
+    length: Annotated[str, typer.Option("--for", help="Watch for this long: 10s, 5m or 1h.", metavar="TIME")] = "",
     output: Annotated[str, typer.Option("--format", help="text, or json of what was seen.", metavar="FORMAT")] = "text",
     fleet: FleetFolder = None,
 ) -> None:
-    """Show traffic, pauses, ECN marks and losses of every port live, what is wrong first."""
+    """Show traffic, pauses, ECN marks and losses of every port live, the worst first."""
     asked = WatchRequest(
         fabric,
         limit=limit,
@@ -292,5 +294,5 @@ def diagnose(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", metavar="FILE")] = None,
     output: Format = "text",
 ) -> None:
-    """Print what a bug report needs: versions, programs, settings by name; no secrets, addresses or device names."""
+    """Print the data for a bug report: versions, programs, settings by name; no secrets, addresses or device names."""
     _run("intent", fabric, verb="diagnose", out=out, output=output)

@@ -35,7 +35,7 @@ def export(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write; without it, print what would be written.")] = False,
     output: Format = "text",
 ) -> None:
-    """Create and change what the source of truth lacks of the intent. Nothing is deleted."""
+    """Create and update the objects of the intent in the source of truth. Nothing is deleted."""
     run("truth", fabric, verb="export", yes=yes, output=output)
 
 
@@ -44,14 +44,14 @@ def drift(
     fabric: Fabric,
     lab: Lab = "",
     snapshot: Annotated[
-        Path | None, typer.Option("--from", help="Take what runs from a snapshot; no device is read.", metavar="FILE")
+        Path | None, typer.Option("--from", help="Compare with a snapshot; no device is read.", metavar="FILE")
     ] = None,
     write_cables: Annotated[
-        bool, typer.Option("--write-cables", help="Show the cables by LLDP that it lacks; with --yes, write them.")
+        bool, typer.Option("--write-cables", help="Show cables found by LLDP that it lacks; with --yes, write them.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --write-cables: write.")] = False,
     output: Format = "text",
 ) -> None:
-    """List where the source of truth, the intent and what runs differ, by device and cable."""
+    """List differences between the source of truth, the intent and the running fabric, by device and cable."""
     options = {"lab": lab, "snapshot": snapshot, "write_cables": write_cables, "yes": yes, "output": output}
     run("truth", fabric, verb="drift", **options)

@@ -91,12 +91,12 @@ def response(varbinds: Iterable[Varbind] = (), error: int = NO_ERROR, index: int
 
 
 def response_error(payload: bytes) -> int:
-    """Return the error code of a Response; 0 is success."""
+    """The error code of a Response; 0 is success."""
     return int(struct.unpack_from("!H", payload, 4)[0])
 
 
 def bulk_counts(payload: bytes) -> tuple[int, int]:
-    """Return non-repeaters and max-repetitions of a GetBulk."""
+    """Non-repeaters and max-repetitions of a GetBulk."""
     non_repeaters, repetitions = struct.unpack_from("!HH", payload)
     return non_repeaters, repetitions
 
@@ -111,7 +111,7 @@ def ranges(payload: bytes) -> Iterator[SearchRange]:
 
 
 def context_length(payload: bytes) -> int:
-    """Return the length in bytes of the context string before the ranges."""
+    """The length in bytes of the context string before the ranges."""
     return 4 + -(-int(struct.unpack_from("!I", payload)[0]) // 4) * 4
 
 
@@ -140,7 +140,7 @@ def _octets(value: bytes) -> bytes:
 
 
 def _read_oid(payload: bytes, at: int) -> tuple[Oid, bool, int]:
-    """Decode an OID; a prefix p stands for 1.3.6.1.p."""
+    """Decode an OID; a prefix p means 1.3.6.1.p."""
     count, prefix, is_included = struct.unpack_from("!BBBx", payload, at)
     oid = struct.unpack_from(f"!{count}I", payload, at + 4)
     return ((1, 3, 6, 1, prefix) if prefix else ()) + oid, bool(is_included), at + 4 + 4 * count

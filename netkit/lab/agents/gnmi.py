@@ -49,7 +49,7 @@ def state(reading: SwitchPortReading, description: str) -> Leaves:
 
 
 def counters(reading: SwitchPortReading) -> Leaves:
-    """Return the counters of a port. A veth does not count multicast apart, so all packets are unicast."""
+    """The counters of a port. A veth does not count multicast apart, so all packets are unicast."""
     traffic = reading.traffic
     return {
         "in-octets": traffic.rx_bytes,
@@ -238,7 +238,7 @@ class Service:
             context.abort(self._codes.UNAUTHENTICATED, "authentication failed")
 
     def _credentials(self, metadata: Mapping[str, str]) -> tuple[str, str]:
-        """Return user and password from the metadata, where each NOS expects them."""
+        """User and password from the metadata, where each NOS expects them."""
         if not self._state.is_cumulus:
             return metadata.get("username", ""), metadata.get("password", "")
         try:

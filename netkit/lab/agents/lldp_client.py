@@ -57,7 +57,7 @@ class LldpdClient:
             raise OSError(f"lldpd rejects {value!r}")
 
     def configuration(self) -> Json:
-        """Return the part of `show configuration` that the lab reads."""
+        """The part of `show configuration` that the lab reads."""
         atom = self._root("get_configuration")
         return {"configuration": [{"config": [{"platform": _listed(self._text(atom, PLATFORM))}]}]}
 
@@ -66,7 +66,7 @@ class LldpdClient:
         return {"local-chassis": [{"chassis": [self._chassis(atom)]}]}
 
     def interfaces(self) -> Json:
-        """Return the port identifier each interface announces."""
+        """The port identifier each interface announces."""
         found = []
         for interface in self._each(self._root("get_interfaces")):
             port = [{"id": self._identity(self._call("get_port", interface), PORT_KIND, PORT_ID)}]

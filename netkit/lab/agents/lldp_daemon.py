@@ -103,7 +103,7 @@ class Lldpd:
         return lldp_neighbor.chassis(self._show("chassis"))
 
     def state(self) -> LldpState:
-        """Return the input of LLDP-MIB."""
+        """The input of LLDP-MIB."""
         if not self._node.is_running(NAME):
             return LldpState(self._node.kernel_names, LldpChassis(), ())
         return LldpState(self._node.kernel_names, self.chassis(), self.neighbors())
@@ -177,7 +177,7 @@ class Lldpd:
 
 
 def config(hostname: str, announcements: Iterable[Announcement], tx_interval_s: int) -> str:
-    """Return the configuration in lldpcli's syntax."""
+    """The configuration in lldpcli's syntax."""
     ports = tuple(announcements)
     lines = [f"configure system hostname {_word(hostname)}", f"configure lldp tx-interval {tx_interval_s}"]
     if any(port.identifier for port in ports):

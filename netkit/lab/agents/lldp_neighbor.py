@@ -47,7 +47,7 @@ def chassis(text: str) -> LldpChassis:
 
 
 def platform(text: str) -> str:
-    """Return the platform string from `lldpcli -f json0 show configuration`."""
+    """The platform string from `lldpcli -f json0 show configuration`."""
     found = (
         _value(entry, "platform")
         for top in _dicts(_parsed(text).get("configuration"))

@@ -44,12 +44,12 @@ DESCRIPTIONS = {
 
 
 def config(snmp: SnmpState, hostname: str, switch: Switch, listen: str, agentx: str) -> str:
-    """Return snmpd.conf, without the users' secrets."""
+    """snmpd.conf, without the users' secrets."""
     return "".join(f"{line}\n" for line in _lines(snmp, hostname, switch, listen, agentx))
 
 
 def secrets(snmp: SnmpState, hostname: str, boots: int) -> str:
-    """Return snmpd's persistent file: engine ID, engine boots, and users with their secrets."""
+    """The persistent file of snmpd: engine ID, engine boots, and users with their secrets."""
     lines = [f"engineBoots {boots}", f"oldEngineID {engine_id(hostname)}"]
     lines += [
         f"createUser {_quoted(user.name)} SHA {_secret(user.name, user.auth_secret)}"
@@ -60,12 +60,12 @@ def secrets(snmp: SnmpState, hostname: str, boots: int) -> str:
 
 
 def engine_id(hostname: str) -> str:
-    """Return a stable engine ID for a hostname, in net-snmp's text format."""
+    """A stable engine ID for a hostname, in net-snmp's text format."""
     return "0x80001f8804" + hostname.encode()[:27].hex()
 
 
 def description(switch: Switch) -> str:
-    """Return sysDescr, which LLDP announces too."""
+    """sysDescr, which LLDP announces too."""
     text = DESCRIPTIONS.get(switch.platform, DESCRIPTIONS["frr"])
     return text.format(version=switch.version, model=switch.model.name)
 
@@ -176,7 +176,7 @@ class SnmpAgent:
         self._udp.close()
 
     def _files(self, state: SwitchState, boots: int) -> dict[str, str]:
-        """Return snmpd's configuration by file name; empty if the switch has no SNMP."""
+        """The configuration of snmpd by file name; empty if the switch has no SNMP."""
         if state.snmp is None or not (state.snmp.users or state.snmp.communities):
             return {}
         return {

@@ -215,7 +215,7 @@ def sensors(snapshot: SnmpSnapshot) -> Iterator[tuple[int, Sensor]]:
 
 
 def port_index(interface: SnmpInterface) -> int:
-    """Return the entPhysicalIndex of a port's transceiver."""
+    """The entPhysicalIndex of a port's transceiver."""
     return 10**9 + 100 * interface.index
 
 

@@ -40,17 +40,17 @@ class MibRow:
 
 
 def integer(oid: Oid, value: int) -> MibRow:
-    """Return an Integer32, clamped to its range."""
+    """An Integer32, clamped to its range."""
     return MibRow(oid, SmiType.INTEGER, max(-(2**31), min(2**31 - 1, value)))
 
 
 def gauge(oid: Oid, value: int) -> MibRow:
-    """Return a Gauge32, which stays at its maximum instead of wrapping."""
+    """A Gauge32, which stays at its maximum instead of wrapping."""
     return MibRow(oid, SmiType.GAUGE32, max(0, min(2**32 - 1, value)))
 
 
 def counter32(oid: Oid, value: int) -> MibRow:
-    """Return a Counter32, which wraps at 32 bits."""
+    """A Counter32, which wraps at 32 bits."""
     return MibRow(oid, SmiType.COUNTER32, value % 2**32)
 
 
@@ -113,7 +113,7 @@ class MibTree:
         return drawn.rows[position] if position < len(drawn.oids) and drawn.oids[position] == oid else None
 
     def next(self, oid: Oid, *, is_included: bool = False, end: Oid = ()) -> MibRow | None:
-        """Return the first object after `oid` (or at it, if included) and before `end`, if given."""
+        """The first object after `oid` (or at it, if included) and before `end`, if given."""
         for mib in self.mibs[max(0, bisect_right(self._roots, oid) - 1) :]:
             if end and mib.root >= end:
                 return None
@@ -180,7 +180,7 @@ def snapshot(switch: Switch, state: SwitchState, readings: Iterable[SwitchPortRe
 
 
 def interface_index(platform: str, port: str, position: int) -> int:
-    """Return the ifIndex of a port.
+    """The ifIndex of a port.
 
     SONiC counts from the number in the port's name. Numbering from 3 in port order on Cumulus and FRR, and by 1000 per
     cage on EOS, is the lab's choice: collectors must read ifName.

@@ -145,7 +145,7 @@ VENDORS: Mapping[str, Mapping[Oid, Draw]] = {
 
 
 def mibs(platform: str, look: Callable[[], SnmpSnapshot], listen: Callable[[], LldpState]) -> list[Mib]:
-    """Return the MIBs of a platform; `look` reads the ports, `listen` reads LLDP."""
+    """The MIBs of a platform; `look` reads the ports, `listen` reads LLDP."""
     found = [_mib(root, draw, look) for root, draw in {**COMMON, **VENDORS.get(platform, {})}.items()]
     return [*found, Mib(snmp_mibs.LLDP[:-1], lambda: snmp_mibs.lldp_rows(look(), listen()))]
 

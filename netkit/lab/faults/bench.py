@@ -75,7 +75,7 @@ def note(node: RunningNode, fault: InjectedFault, steps: Iterable[BreakStep]) ->
 
 
 def noted(node: RunningNode, fault: InjectedFault) -> list[BreakStep]:
-    """Return the saved steps that heal a fault, and delete them."""
+    """The saved steps that heal a fault, and delete them."""
     file = _file(node, fault)
     if not file.exists():
         return []
@@ -85,7 +85,7 @@ def noted(node: RunningNode, fault: InjectedFault) -> list[BreakStep]:
 
 
 def label(fault: InjectedFault) -> str:
-    """Return a name for a fault that is valid for files, processes and nftables."""
+    """A name for a fault that is valid for files, processes and nftables."""
     words = f"fault_{fault.name}_{fault.device}_{fault.port}".lower()
     return "".join(char if char.isalnum() and char.isascii() else "_" for char in words).strip("_")
 
@@ -169,7 +169,7 @@ LOSSES: dict[str, Loss] = {"sent": "sent", "received": "received"}
 
 
 def loss(faults: Faults, host: str, interface: str) -> Loss:
-    """Return which CNPs a NIC loses."""
+    """Which CNPs a NIC loses."""
     fault = faults.of("cnp-loss", host, interface)
     return LOSSES[fault.text("direction")] if fault else ""
 

@@ -62,7 +62,7 @@ def heal(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
 
 
 def device_of(fault: InjectedFault, fabric: Fabric) -> str:
-    """Return the device a fault acts on. Links of hosts are cut at the leaf, so that the host keeps its settings."""
+    """The device a fault acts on. Links of hosts are cut at the leaf, so that the host keeps its settings."""
     if fault.name in CARRIER:
         return _carrier_end(fault, fabric)[0]
     return fault.device
@@ -137,7 +137,7 @@ def _wrong_source_route(fault: InjectedFault, fabric: Fabric, node: RunningNode)
 
 
 def _filter(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> Plan:
-    """Return steps that add and remove rules on one port or on all, in an nftables table of the fault's own."""
+    """Steps that add and remove rules on one port or on all, in an nftables table of the fault's own."""
     hook, priority, rules = _rules(fault, fabric)
     table = label(fault)
     lines = [f"table netdev {table} {{"]
@@ -153,7 +153,7 @@ def _filter(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> Plan:
 
 
 def _rules(fault: InjectedFault, fabric: Fabric) -> tuple[str, int, list[str]]:
-    """Return hook, priority and rules. Marking decides at priority 0; a mark before that exempts a packet from it."""
+    """Hook, priority and rules. Marking decides at priority 0; a mark before that exempts a packet from it."""
     match fault.name:
         case "lossy":
             last = max(1, round(10 * fault.number("percent"))) - 1

@@ -71,7 +71,7 @@ ACCESS = (
         "management",
         (SWITCH,),
         "A change is accepted and the command ends with exit code 0, but the change does not take effect; a line in "
-        "the output says so. On a Linux switch: what frr-reload.py, netplan and restarts of services should do.",
+        "the output mentions it. On a Linux switch: what frr-reload.py, netplan and restarts of services should do.",
     ),
 )
 
@@ -108,7 +108,7 @@ HARDWARE = (
         "pfc-off",
         "nic",
         PORTS,
-        "PFC is off at one end of a cable. On a host NIC its settings say so; a switch port does it against its "
+        "PFC is off at one end of a cable. On a host NIC its settings show it; on a switch port it contradicts the "
         "configuration. The end neither sends nor respects pauses: where congestion would have paused, the lossless "
         "class loses packets, in both directions of the cable.",
     ),
@@ -166,7 +166,7 @@ HARDWARE = (
         "counter-reset",
         "model",
         (*DEVICES, *PORTS),
-        "Counters restart from zero, once, as when somebody clears them or a driver is reloaded.",
+        "Counters restart from zero, once, as after a clear or a driver reload.",
     ),
     FaultKind(
         "counter-wrap",
@@ -184,7 +184,7 @@ HARDWARE = (
         "counter-stuck",
         "model",
         (*DEVICES, *PORTS),
-        "Counters stand still while traffic goes on, as with a counter thread that has died.",
+        "Counters are stuck while traffic continues, as with a counter thread that has died.",
     ),
 )
 
@@ -256,7 +256,7 @@ NETWORK = (
         "ecn-unmarked",
         "kernel",
         (SWITCH, SWITCH_PORT),
-        "A switch does not mark congestion, whatever its configuration says. No packet leaves it with CE set, so "
+        "A switch does not mark congestion, despite its configuration. No packet leaves it with CE set, so "
         "receivers behind it send no CNPs and no sender slows down: an incast is held by pauses alone.",
     ),
     FaultKind(
@@ -363,7 +363,7 @@ def _options(kind: FaultKind, given: Mapping[str, str]) -> Iterator[tuple[str, V
 
 
 def _value(option: Option, text: str) -> Value:
-    """Convert an option to the type of its default; ValueError says what is allowed."""
+    """Convert an option to the type of its default; ValueError lists the allowed values."""
     if option.choices:
         found = next((choice for choice in option.choices if str(choice) == text), None)
         if found is None:
@@ -382,7 +382,7 @@ def _value(option: Option, text: str) -> Value:
 
 
 def _instead(name: str, names: Iterable[str]) -> str:
-    """Return a hint that lists valid names, closest match first."""
+    """A hint that lists valid names, closest match first."""
     choices = list(names)
     if not choices:
         return "there is none"

@@ -27,7 +27,7 @@ class InjectedFault:
         return f"{self.device}:{self.port}" if self.port else self.device
 
     def number(self, option: str) -> float:
-        """Return a numeric option; a checked fault has every option."""
+        """A numeric option; a checked fault has every option."""
         return float(self.options[option])
 
     def text(self, option: str) -> str:
@@ -75,7 +75,7 @@ class Faults:
         return self._history
 
     def of(self, name: str, device: str, port: str = "") -> InjectedFault | None:
-        """Return an active fault by name and place; one of a whole device applies to all its ports."""
+        """An active fault by name and place; one of a whole device applies to all its ports."""
         return next(
             (
                 fault
@@ -142,7 +142,7 @@ class FaultKind:
     maker: Maker
     targets: tuple[Target, ...]
     text: str
-    """What it stands for, and its symptoms."""
+    """What it simulates, and its symptoms."""
     options: tuple[Option, ...] = ()
 
 
@@ -184,7 +184,7 @@ OF_BOTH_ENDS = frozenset({"dim-optic", "dirty-lane"})
 
 
 def unfit(fabric: Fabric, fault: InjectedFault) -> Problem | None:
-    """Return why a fault would have no effect, or None."""
+    """Why a fault would have no effect, or None."""
     if fault.name not in BESIDE and is_beside(fabric, fault.device, fault.port):
         message = f"{fault.place} is at a network beside the rails: {fault.name} would not show"
         return Problem(message, f"use one of: {', '.join(sorted(BESIDE))}")
@@ -195,7 +195,7 @@ def unfit(fabric: Fabric, fault: InjectedFault) -> Problem | None:
 
 
 def _unseen(fabric: Fabric, fault: InjectedFault) -> str:
-    """Return why a fault at this switch, or behind this leaf, would be invisible; empty if it is visible."""
+    """Why a fault at this switch, or behind this leaf, would be invisible; empty if it is visible."""
     device = fabric.device(fault.device)
     if isinstance(device, Host):
         leaves = {nic.leaf for nic in device.nics if fault.port in {"", nic.interface}}
@@ -210,13 +210,13 @@ def _unseen(fabric: Fabric, fault: InjectedFault) -> str:
 
 
 def port_of(fabric: Fabric, fault: InjectedFault) -> Port | AccessPort:
-    """Return the switch port of a fault's cable: the fault's own port, or the one at the other end of a host's NIC."""
+    """The switch port of a fault's cable: the fault's own port, or the one at the other end of a host's NIC."""
     device, name = switch_end(fabric, fault.device, fault.port)
     return next(port for port in fabric.switch(device).cabled if port.name == name)
 
 
 def switch_end(fabric: Fabric, device: str, port: str) -> tuple[str, str]:
-    """Return the end of a cable that is at a switch: the given one, or the other one of a host's NIC."""
+    """The end of a cable that is at a switch: the given one, or the other one of a host's NIC."""
     if isinstance(fabric.device(device), Switch):
         return device, port
     return next((one.peer, one.peer_port) for one in fabric.cables() if (one.device, one.port) == (device, port))
@@ -285,7 +285,7 @@ def _needs_second_port(fabric: Fabric, fault: InjectedFault) -> Problem | None:
 
 
 def other_port(fabric: Fabric, fault: InjectedFault, option: str = "with") -> str:
-    """Return the port a fault's option names, else the next one of the same kind; empty if there is none."""
+    """The port a fault's option names, else the next one of the same kind; empty if there is none."""
     device = fabric.device(fault.device)
     if isinstance(device, Switch):
         own = port_of(fabric, fault)

@@ -153,7 +153,7 @@ class Incidents:
         return True
 
     def gate(self, device: str) -> float:
-        """Return the delay before an answer; raise ConnectionError with the fault's name if there is none."""
+        """The delay before an answer; raise ConnectionError with the fault's name if there is none."""
         managed = self._nodes[device]
         faulty = ("unreachable", "hangs", "garbage", "refuses-auth")
         fault = next((name for name in faulty if self._faults.of(name, device)), "")

@@ -32,7 +32,7 @@ def port_reading(
     account: EndCounters[SwitchPortReading] | None,
     now_s: float,
 ) -> SwitchPortReading:
-    """Return a switch port's reading, before faults that freeze its counters."""
+    """A switch port's reading, before faults that freeze its counters."""
     direction = plant.wiring.outgoing[end]
     out, in_ = plant.meters[direction.index], plant.meters[direction.opposite]
     side = plant.side(end)
@@ -67,7 +67,7 @@ def port_reading(
 
 
 def stuck_port(account: EndCounters[SwitchPortReading], reading: SwitchPortReading) -> SwitchPortReading:
-    """Return a reading with the counters of the moment they froze."""
+    """A reading with the counters of the moment they froze."""
     kept = account.kept = account.kept or reading
     return replace(
         reading,
@@ -122,7 +122,7 @@ def nic_reading(
 
 
 def stuck_nic(account: EndCounters[NicReading], reading: NicReading) -> NicReading:
-    """Return a reading with the counters of the moment they froze."""
+    """A reading with the counters of the moment they froze."""
     kept = account.kept = account.kept or reading
     return replace(
         reading,
@@ -247,7 +247,7 @@ class Model:
             return tuple(readings)
 
     def transfer_share(self, source: LinkEnd, destination: LinkEnd, now_s: float) -> float:
-        """Return what pauses and bit errors on the cables of two NICs leave of the line rate, for data between them."""
+        """What pauses and bit errors on the cables of two NICs leave of the line rate, for data between them."""
         with self._lock:
             self._catch_up(now_s)
             wiring, share = self._plant.wiring, 1.0
@@ -298,13 +298,13 @@ class Model:
             self.clear(device, "", now_s)
 
     def link_up_s(self, device: str, port: str, now_s: float) -> float:
-        """Return how long a port takes from being enabled to being up."""
+        """How long a port takes from being enabled to being up."""
         with self._lock:
             self._catch_up(now_s)
             return self._plant.link_up_s(LinkEnd(device, port))
 
     def pfc_priorities(self, device: str, port: str, now_s: float) -> frozenset[int]:
-        """Return the priorities actually paused at a port, which a fault may have changed."""
+        """The priorities actually paused at a port, which a fault may have changed."""
         with self._lock:
             self._catch_up(now_s)
             side = self._plant.side(LinkEnd(device, port))

@@ -51,7 +51,7 @@ PAUSE_S = 8e-6
 IGNORED_REPEATS = 3
 """A pause that is ignored is repeated."""
 MARKED_FILL, MARKS_PS = 0.3, 0.8
-"""The fill from which a queue marks, and the rate: enough to be visible, too little to cause CNPs of its own."""
+"""The fill from which a queue marks, and the rate: enough to be visible, too little to cause CNPs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class TrafficLoad:
 
 
 def quiet(direction: CableDirection) -> Pressure:
-    """Return the low background pressure of a healthy fabric, similar in both directions."""
+    """The low background pressure of a healthy fabric, similar in both directions."""
     name = str(min(direction.sender, direction.receiver, key=str))
     pauses = between(0.4, 2.5, "pauses", name) * between(0.9, 1.1, "pauses", str(direction.sender))
     fill = between(0.005, 0.02, "queue", str(direction.sender))
@@ -98,14 +98,14 @@ def quiet(direction: CableDirection) -> Pressure:
 
 
 def load(direction: CableDirection) -> float:
-    """Return the share of bandwidth the modelled job uses: a steady, evenly spread load."""
+    """The share of bandwidth the modelled job uses: a steady, evenly spread load."""
     return between(0.30, 0.32, "load", str(direction.sender))
 
 
 def flow(
     direction: CableDirection, sender: LinkSide | None, receiver: LinkSide | None, pressure: Pressure, *, is_up: bool
 ) -> TrafficLoad:
-    """Return the traffic under some pressure, given how both ends are set; an end not yet configured takes no part."""
+    """The traffic under some pressure, given how both ends are set; an end not yet configured takes no part."""
     if not is_up or not all(side is None or side.is_enabled for side in (sender, receiver)):
         return TrafficLoad(priority=receiver.data_priority if receiver else 0)
     bytes_ps = load(direction) * direction.speed_gbps * GIGA / BITS
@@ -139,7 +139,7 @@ def _paused(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pre
 
 
 def _unpaused(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pressure) -> TrafficLoad:
-    """Return the flow where at most one end has PFC for the data: congestion drops what PFC would have paused."""
+    """The flow where at most one end has PFC for the data: congestion drops what PFC would have paused."""
     share = min(pressure.share, 1.0)
     is_pausing = receiver.is_lossless
     lost_ps = bytes_ps / PACKET_BYTES * share if is_pausing or sender.is_lossless else 0.0

@@ -136,7 +136,7 @@ def hw_counters(state: NicCounterInputs) -> dict[str, int]:
 
 
 def port_counters(state: NicCounterInputs) -> dict[str, int]:
-    """Return the files of `counters`; data is counted in words of four bytes."""
+    """The files of `counters`; data is counted in words of four bytes."""
     kernel, traffic = state.kernel.traffic, state.traffic
     rx_packets = int(state.in_.packets) + kernel.rx_packets
     tx_packets = int(state.out.packets) + kernel.tx_packets
@@ -155,7 +155,7 @@ def port_counters(state: NicCounterInputs) -> dict[str, int]:
 
 
 def ethtool(state: NicCounterInputs) -> dict[str, int]:
-    """Return the output of `ethtool -S`, including the pauses of priorities without PFC, which a NIC omits."""
+    """The output of `ethtool -S`, including the pauses of priorities without PFC, which a NIC omits."""
     kernel = state.kernel.traffic
     discards = int(state.in_.drops)
     lanes = {f"rx_err_lane_{lane}_phy": count for lane, count in enumerate(state.lane_errors[:4])}
@@ -220,7 +220,7 @@ def _priority(state: NicCounterInputs, priority: int, discards: int) -> dict[str
 
 
 def _real_packets(state: NicCounterInputs, priority: int) -> tuple[int, int]:
-    """Return the real RoCE packets and CNPs of a priority; CNPs have a priority of their own."""
+    """The real RoCE packets and CNPs of a priority; CNPs have a separate priority."""
     traffic = state.traffic
     if traffic.rx_priority_packets and traffic.tx_priority_packets:
         return traffic.rx_priority_packets[priority], traffic.tx_priority_packets[priority]

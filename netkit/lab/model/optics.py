@@ -128,7 +128,7 @@ class PluggedPart:
 
 @cache
 def part(cable: Cable, ports_per_cage: int, lanes_per_port: int) -> PluggedPart:
-    """Return what a cable has at an end, in a cage with this many ports."""
+    """What a cable has at an end, in a cage with this many ports."""
     known = Catalog().media()
     entry = known.get(cable.media)
     entry = (module_for(known, cable.media, ports_per_cage) if cable.kind == "optical" else None) or entry
@@ -219,7 +219,7 @@ def module(
     is_sending: bool,
     is_receiving: bool,
 ) -> TransceiverReading:
-    """Return a module's reading, given the faults at its own end and at the far end."""
+    """A module's reading, given the faults at its own end and at the far end."""
     own, far = ailments
     optics = place.part.optics
     is_powered = place.part.kind != "copper"
@@ -281,7 +281,7 @@ def _tx_dbm(optics: Optics, end: LinkEnd, lane: int) -> float:
 
 
 def _error(what: str, end: LinkEnd, lane: int) -> float:
-    """Return the measurement error of the module."""
+    """The measurement error of the module."""
     return between(-0.25, 0.25, "error", what, str(end), lane)
 
 
@@ -300,7 +300,7 @@ def _serial(place: CagePosition) -> str:
 
 
 def error_rate(end: LinkEnd, kind: Kind, own: Ailment, far: Ailment) -> float:
-    """Return the pre-FEC bit error rate at an end."""
+    """The pre-FEC bit error rate at an end."""
     low, high = HEALTHY_BER[kind]
     healthy = between(low, high, "ber", str(end)) + far.tx_loss_db * DIM_BER_PER_DB
     return float(f"{10**healthy:.2e}") if own is HEALTHY or not own.rx_ber else own.rx_ber

@@ -51,7 +51,7 @@ class Plant:
             self._refresh(direction, started_s)
 
     def side(self, end: LinkEnd) -> LinkSide | None:
-        """Return how an end is set, or None if it is not configured yet."""
+        """How an end is set, or None if it is not configured yet."""
         side = self._sides.get(end)
         if side is None or not self._active:
             return side
@@ -70,7 +70,7 @@ class Plant:
         return side
 
     def link_up_s(self, end: LinkEnd) -> float:
-        """Return how long the last link-up took; both ends wait for the slower one."""
+        """How long the last link-up took; both ends wait for the slower one."""
         near = [*self._faults_at(end), *self._faults_at(self.wiring.peer(end))]
         slow = next((fault for fault in near if fault.name == "slow-link-up"), None)
         return slow.number("seconds") if slow else self._link_up_s[end]
@@ -140,7 +140,7 @@ class Plant:
         self.lines[direction.opposite].clear(now_s)
 
     def module(self, end: LinkEnd) -> TransceiverReading | None:
-        """Return what is plugged in at an end."""
+        """The module or cable at an end."""
         if end not in self.places:
             return None
         if end not in self._modules:
@@ -200,7 +200,7 @@ class Plant:
         return [fault for fault in self._active if (fault.device, fault.port) == (end.device, end.port)]
 
     def nic_firmware(self, end: LinkEnd) -> str:
-        """Return a NIC's firmware if a fault changes it, else an empty string."""
+        """A NIC's firmware if a fault changes it, else an empty string."""
         found = (fault.text("firmware") for fault in self._faults_at(end) if fault.name == "mixed-nic-firmware")
         return next(found, "")
 

@@ -62,11 +62,11 @@ class FecReceiver:
         )
 
     def bits(self, now_s: float) -> int:
-        """Return the number of bits received."""
+        """The number of bits received."""
         return int(sum(self._seconds(now_s).values()) * self._speed_gbps * GIGA)
 
     def wrong_bits(self, lanes: int, now_s: float) -> tuple[int, ...]:
-        """Return the number of bits corrected on each lane."""
+        """The number of bits corrected on each lane."""
         found = [0.0] * lanes
         for (ber, faulty), seconds in self._seconds(now_s).items():
             wrong = seconds * self._speed_gbps * GIGA * ber
@@ -83,7 +83,7 @@ class FecReceiver:
 
 @lru_cache(maxsize=4096)
 def probabilities(ber: float) -> tuple[float, ...]:
-    """Return the probability of 0, 1 … 15 wrong symbols in a codeword, and last of an uncorrectable one."""
+    """The probability of 0, 1 … 15 wrong symbols in a codeword, and last of an uncorrectable one."""
     wrong = -math.expm1(SYMBOL_BITS * math.log1p(-ber))
     terms = [
         math.comb(SYMBOLS, count) * wrong**count * (1 - wrong) ** (SYMBOLS - count) for count in range(CORRECTABLE + 9)
@@ -93,7 +93,7 @@ def probabilities(ber: float) -> tuple[float, ...]:
 
 @lru_cache(maxsize=4096)
 def effective(ber: float) -> float:
-    """Return the bit error rate after correction, 0 below what tools display."""
+    """The bit error rate after correction, 0 below what tools display."""
     if not ber:
         return 0.0
     left = probabilities(ber)[-1] * (CORRECTABLE + 1) / (SYMBOLS * SYMBOL_BITS)
@@ -105,12 +105,12 @@ WINDOW_PACKETS = 64
 
 
 def goodput(lost: float) -> float:
-    """Return the share of the line rate that is left where a share of packets is lost and sent again."""
+    """The share of the line rate that is left where a share of packets is lost and sent again."""
     return (1 - lost) / (1 + WINDOW_PACKETS * lost)
 
 
 def _share(lane: int, faulty: int, lanes: int) -> float:
-    """Return the share of wrong bits that falls on a lane."""
+    """The share of wrong bits that falls on a lane."""
     if not 1 <= faulty <= lanes or lanes == 1:
         return 1 / lanes
     return FAULTY_SHARE if lane == faulty else (1 - FAULTY_SHARE) / (lanes - 1)
@@ -148,7 +148,7 @@ class Gauges:
 
 
 def counts(out: Totals, in_: Totals, watched: tuple[int, int], kernel: KernelPort) -> list[int]:
-    """Return every counter of a port in one row."""
+    """Every counter of a port in one row."""
     traffic = kernel.traffic
     return [
         int(out.pauses),
@@ -176,7 +176,7 @@ def counts(out: Totals, in_: Totals, watched: tuple[int, int], kernel: KernelPor
 
 
 def gauges(out: CounterMeter, in_: CounterMeter, xoff_bytes: int, now_s: float, *, is_crowded: bool = False) -> Gauges:
-    """Return the fill levels; a healthy queue oscillates a little."""
+    """The fill levels; a healthy queue oscillates a little."""
     swing = 0.8 + 0.2 * math.sin(now_s / SWING_S + in_.flow.pauses_ps)
     shared = (1.0 if is_crowded else out.flow.queue_fill) * QUEUE_BYTES
     ingress = in_.flow.headroom_fill * QUEUE_BYTES / 4
@@ -192,7 +192,7 @@ def gauges(out: CounterMeter, in_: CounterMeter, xoff_bytes: int, now_s: float, 
 
 
 def priorities(row: Sequence[int], rx_priority: int, tx_priority: int) -> tuple[PriorityReading, ...]:
-    """Return the PFC counters: only the priority of RoCE data is ever paused."""
+    """The PFC counters: only the priority of RoCE data is ever paused."""
     rx_pause, tx_pause, rx_us, tx_us = row[:4]
     if rx_priority == tx_priority:
         return _at(NO_PRIORITIES, rx_priority, PriorityReading(rx_pause, tx_pause, rx_us, tx_us))
@@ -201,7 +201,7 @@ def priorities(row: Sequence[int], rx_priority: int, tx_priority: int) -> tuple[
 
 
 def queues(row: Sequence[int], side: LinkSide | None, best_effort: int, gauge: Gauges) -> tuple[QueueReading, ...]:
-    """Return the egress queues: modelled RoCE in one, plus what the kernel sent."""
+    """The egress queues: modelled RoCE in one, plus what the kernel sent."""
     classes = side.class_of_priority if side else tuple(range(PRIORITIES))
     packets, sizes = list(row[KERNEL_PACKETS]), list(row[KERNEL_BYTES])
     if not any(packets):
@@ -222,14 +222,14 @@ def queues(row: Sequence[int], side: LinkSide | None, best_effort: int, gauge: G
 
 
 def buffers(row: Sequence[int], side: LinkSide | None, gauge: Gauges) -> tuple[BufferReading, ...]:
-    """Return the priority groups: RoCE data fills one of them, and only a lossless one uses its headroom."""
+    """The priority groups: RoCE data fills one of them, and only a lossless one uses its headroom."""
     headroom = (gauge.headroom_bytes, gauge.headroom_peak_bytes)
     reading = BufferReading(gauge.buffer_bytes, gauge.buffer_peak_bytes, *headroom, row[DROPS])
     return _at(NO_BUFFERS, side.data_priority if side else 0, reading)
 
 
 def watchdogs(row: Sequence[int], side: LinkSide | None, *, is_stormed: bool) -> tuple[WatchdogReading, ...]:
-    """Return the watchdog of every queue."""
+    """The watchdog of every queue."""
     if not any(row[WATCHDOG]):
         return NO_WATCHDOGS
     return _at(NO_WATCHDOGS, side.data_priority if side else 0, WatchdogReading(is_stormed, *row[WATCHDOG]))

@@ -59,7 +59,7 @@ class Spread:
         return tuple(sorted(kept, key=lambda hop: (hop.depth, hop.direction.index)))
 
     def _steps(self) -> dict[_Step, int]:
-        """Return which switches the data may cross, and how many hops before the egress."""
+        """Which switches the data may cross, and how many hops before the egress."""
         first = _Step(self.egress.device, self._port(self.egress).role != "up")
         steps, seen, queue = {first: 0}, {first.device}, [first]
         while queue:
@@ -107,7 +107,7 @@ class Spread:
         return {self._rail_of(port) for port in leaf.host_ports}
 
     def _rail(self, own: Switch, target: str) -> int:
-        """Return the rail the data is for, or -1 if it is for several."""
+        """The rail the data is for, or -1 if it is for several."""
         port = self._port(self.egress)
         if port.role == "host":
             return self._rail_of(port)
@@ -147,7 +147,7 @@ class Weather:
     _spreads: dict[LinkEnd, tuple[Hop, ...]] = field(default_factory=dict)
 
     def under(self, active: Iterable[InjectedFault], crowded: Iterable[LinkEnd] = ()) -> Mapping[int, Pressure]:
-        """Return the pressure by direction, from the storms among the active faults and from incasts."""
+        """The pressure by direction, from the storms among the active faults and from incasts."""
         found: dict[int, Pressure] = {}
         storms = [self._of(fault) for fault in active if fault.name in STORMS]
         for direction, pressure in chain(*storms, *(self._of_incast(self.wiring.peer(target)) for target in crowded)):
@@ -211,7 +211,7 @@ def _weaker(pressure: Pressure, hops: int) -> Pressure:
 
 
 def merged(one: Pressure | None, other: Pressure) -> Pressure:
-    """Return the greater of two pressures on one direction."""
+    """The greater of two pressures on one direction."""
     if one is None:
         return other
     return Pressure(
@@ -260,6 +260,6 @@ class Watch:
             self.trips.append(QueueStorm(now_s, times))
 
     def counts(self, now_s: float) -> tuple[int, int]:
-        """Return how many storms were detected, and how many restored."""
+        """How many storms were detected, and how many restored."""
         detected = sum(trip.is_detected(now_s) for trip in self.trips)
         return detected, sum(trip.is_restored(now_s) for trip in self.trips)

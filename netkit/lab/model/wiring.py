@@ -131,17 +131,17 @@ RANGE = 2**64
 
 
 def draw(*names: str | int) -> float:
-    """Return a number in [0, 1) derived from names."""
+    """A number in [0, 1) derived from names."""
     return number(*names) / RANGE
 
 
 def between(low: float, high: float, *names: str | int) -> float:
-    """Return a number between two bounds, derived from names."""
+    """A number between two bounds, derived from names."""
     return low + (high - low) * draw(*names)
 
 
 def number(*names: str | int) -> int:
-    """Return a 64-bit number derived from names."""
+    """A 64-bit number derived from names."""
     text = "\0".join(map(str, names)).encode()
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 

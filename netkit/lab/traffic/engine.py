@@ -108,7 +108,7 @@ class TrafficEngine:
         return tuple(self._flows)
 
     def nic_reports(self, host: str = "") -> tuple[NicReport, ...]:
-        """Return the counters of the NICs of one host, or of all."""
+        """The counters of the NICs of one host, or of all."""
         return tuple(
             NicReport(end.host, end.interface, nic.traffic())
             for end, nic in self._nics.items()

@@ -153,12 +153,12 @@ DAY_S = 86400.0
 
 
 def addresses(host: Host) -> tuple[NicAddress, ...]:
-    """Return the NICs of a host to attach."""
+    """The NICs of a host to attach."""
     return tuple(NicAddress(nic.interface, nic.address) for nic in host.nics)
 
 
 def steady(fabric: Fabric, duration_s: float = DAY_S) -> tuple[TrafficFlow, ...]:
-    """Return a ring on every rail: each NIC sends to one on its rail, behind another leaf if there is one."""
+    """A ring on every rail: each NIC sends to one on its rail, behind another leaf if there is one."""
     pairs = [pair for rail in fabric.rails for pair in _ring(_members(fabric, rail.number))]
     rate_pps = min(STEADY_PPS, MOST_TOTAL_PPS * STEADY_SHARE / max(len(pairs), 1))
     return tuple(
@@ -168,7 +168,7 @@ def steady(fabric: Fabric, duration_s: float = DAY_S) -> tuple[TrafficFlow, ...]
 
 
 def incast(fabric: Fabric, target: FlowEnd, senders: int, duration_s: float = 60.0) -> tuple[TrafficFlow, ...]:
-    """Return flows at line rate from several NICs of a rail to one; NICs behind other leaves come first."""
+    """Flows at line rate from several NICs of a rail to one; NICs behind other leaves come first."""
     own = next((nic for host in fabric.hosts for nic in host.nics if FlowEnd(host.name, nic.interface) == target), None)
     if own is None or senders < 1:
         raise LabError(Problem(f"no incast of {senders} senders to {target}", "name a NIC as HOST:NIC, and a sender"))

@@ -57,12 +57,12 @@ NOTHING_SENT = Sent()
 
 
 def line_rate_pps(speed_gbps: int) -> int:
-    """Return the packet rate that represents a port's speed in the lab."""
+    """The packet rate that represents a port's speed in the lab."""
     return (speed_gbps or USUAL_SPEED_GBPS) // GBPS_PER_PPS
 
 
 def ruleset(state: SwitchState, kernel_names: Mapping[str, str]) -> str:
-    """Return the input of `nft -f`."""
+    """The input of `nft -f`."""
     ports = {kernel_names[port.name]: port for port in state.ports if port.name in kernel_names}
     lossless = frozenset[int]().union(*(port.qos.pfc_priorities for port in ports.values()))
     lines = [f"table netdev {TABLE} {{ }}", f"flush table netdev {TABLE}", f"table netdev {TABLE} {{"]
@@ -74,7 +74,7 @@ def ruleset(state: SwitchState, kernel_names: Mapping[str, str]) -> str:
 
 
 def marks(counts: Counts, kernel_names: Mapping[str, str]) -> Mapping[str, PortMarks]:
-    """Return what each port marked and dropped, by its NOS name."""
+    """What each port marked and dropped, by its NOS name."""
 
     def packets(counter: str) -> int:
         return counts.get(counter, NOTHING)[0]
@@ -86,7 +86,7 @@ def marks(counts: Counts, kernel_names: Mapping[str, str]) -> Mapping[str, PortM
 
 
 def sent(counts: Counts, kernel_names: Mapping[str, str]) -> Mapping[str, Sent]:
-    """Return what each port sent, by its NOS name."""
+    """What each port sent, by its NOS name."""
 
     def of(interface: str) -> Sent:
         classes = [counts.get(_class(interface, number), NOTHING) for number in range(PRIORITIES)]
@@ -145,7 +145,7 @@ def _marks(members: Iterable[int], bit: int = 0) -> str:
 
 
 def _class_of_mark(interface: str, qos: QosState) -> str:
-    """Return the map from packet marks to counters; packets of the switch itself have no mark, and priority 0."""
+    """The map from packet marks to counters; packets of the switch itself have no mark, and priority 0."""
     marks = {0: qos.class_of_priority[0], **{at + 1: of for at, of in enumerate(qos.class_of_priority)}}
     marks |= {mark + _EXEMPT: of for mark, of in marks.items()}
     return ", ".join(f'{mark} : "{_class(interface, of)}"' for mark, of in marks.items())

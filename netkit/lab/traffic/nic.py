@@ -58,7 +58,7 @@ class Packet:
     wants_acknowledgement: bool = False
 
     def encode(self) -> bytes:
-        """Return the UDP payload, padded to whole words as the header says."""
+        """The UDP payload, padded to whole words as in the header."""
         pad = -len(self.payload) % 4
         flags = _FECN * self.has_fecn | _BECN * self.has_becn
         sequence = _ACK_REQUEST * self.wants_acknowledgement | self.psn
@@ -86,17 +86,17 @@ def decode(datagram: bytes) -> Packet | None:
 
 
 def data(queue_pair: int, psn: int, size_bytes: int) -> bytes:
-    """Return a data packet with that many bytes of payload."""
+    """A data packet with that many bytes of payload."""
     return Packet(SEND_ONLY, queue_pair, psn, bytes(size_bytes)).encode()
 
 
 def cnp(queue_pair: int) -> bytes:
-    """Return a congestion notification packet for the sender of a queue pair."""
+    """A congestion notification packet for the sender of a queue pair."""
     return Packet(CNP, queue_pair, payload=_CNP_RESERVED, has_becn=True).encode()
 
 
 def nak(queue_pair: int, expected_psn: int) -> bytes:
-    """Return a negative acknowledgement that names the missing packet."""
+    """A negative acknowledgement that names the missing packet."""
     syndrome = struct.pack("!I", NAK_SEQUENCE_ERROR << 24)
     return Packet(ACKNOWLEDGE, queue_pair, expected_psn, syndrome).encode()
 
@@ -107,7 +107,7 @@ def is_nak(packet: Packet) -> bool:
 
 
 def source_port(queue_pair: int) -> int:
-    """Return the UDP source port of a queue pair; adjacent numbers map to ports far apart."""
+    """The UDP source port of a queue pair; adjacent numbers map to ports far apart."""
     return FIRST_SOURCE_PORT + queue_pair * 0x9E37 % SOURCE_PORTS
 
 
@@ -142,7 +142,7 @@ def inside(namespace: str) -> Iterator[None]:
 
 
 def bound(address: str, port: int, interface: str) -> socket.socket:
-    """Return a UDP socket bound to one NIC, as a queue pair is; call it inside the host's namespace."""
+    """A UDP socket bound to one NIC, as a queue pair is; call it inside the host's namespace."""
     found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
@@ -180,7 +180,7 @@ class RoceNic:
             self.socket = None
 
     def priority(self, tos: int) -> int:
-        """Return the priority of a packet; an untagged packet has priority 0 unless the DSCP is trusted."""
+        """The priority of a packet; an untagged packet has priority 0 unless the DSCP is trusted."""
         priorities = self.config.settings.priority_of_dscp
         return priorities[tos >> 2] if priorities else 0
 
@@ -211,7 +211,7 @@ class RoceNic:
             yield payload, tos
 
     def traffic(self) -> NicTraffic:
-        """Return the NIC's counters."""
+        """The NIC's counters."""
         return NicTraffic(
             **self.counts, rx_priority_packets=tuple(self._received), tx_priority_packets=tuple(self._sent)
         )
@@ -240,12 +240,12 @@ class FlowRate:
     quiet_periods: int = 0
 
     def cut(self) -> "FlowRate":
-        """Return the rate after a notification."""
+        """The rate after a notification."""
         slower = max(LEAST_SHARE, self.current * (1 - self.congestion / 2))
         return FlowRate(slower, self.current, (1 - GAIN) * self.congestion + GAIN, 0)
 
     def recover(self) -> "FlowRate":
-        """Return the rate after a period without notification."""
+        """The rate after a period without notification."""
         quiet = self.quiet_periods + 1
         target = self.target if quiet <= FAST_RECOVERIES else min(1.0, self.target + STEP_SHARE)
         faster = (self.current + target) / 2

@@ -68,15 +68,15 @@ class TrafficProcess:
         self._request(Stop())
 
     def traffic(self, host: str) -> Mapping[str, NicTraffic]:
-        """Return the counters of each NIC of a host, by interface."""
+        """The counters of each NIC of a host, by interface."""
         return {report.interface: report.traffic for report in self._request(Report(host)).nics}
 
     def all_traffic(self) -> Mapping[FlowEnd, NicTraffic]:
-        """Return the counters of every NIC of the lab."""
+        """The counters of every NIC of the lab."""
         return {FlowEnd(report.host, report.interface): report.traffic for report in self._request(Report()).nics}
 
     def flows(self) -> Mapping[str, FlowReport]:
-        """Return the state of the running flows by name."""
+        """The state of the running flows by name."""
         return {report.name: report for report in self._request(Report(has_flows=True)).flows}
 
     def close(self) -> None:

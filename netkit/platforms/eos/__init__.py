@@ -10,7 +10,7 @@ INTERNAL_VLANS = range(1006, 2000)
 
 
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
-    """Return Ethernet1/5: the cage and the first lane of the port."""
+    """Ethernet1/5: the cage and the first lane of the port."""
     return f"Ethernet{cage}/{1 + port * split.lanes_per_port}"
 
 
@@ -37,7 +37,7 @@ PLATFORM = Platform(
     longest_restoration_ms=60_000,
     ignored=(
         Ignored("routing.connect_s", "EOS has no such timer"),
-        Ignored("overrides.system_mac", "EOS takes it from the switch"),
+        Ignored("overrides.system_mac", "EOS uses that of the switch"),
         *(
             Ignored(
                 key,
@@ -52,7 +52,7 @@ PLATFORM = Platform(
         bgp_unnumbered="native",
         bfd="native",
         drain_device=("native", "maintenance mode, unit System"),
-        drain_neighbor=("native", "a maintenance unit around its interfaces; unverified, with addresses too"),
+        drain_neighbor=("native", "a maintenance unit with its interfaces; unverified, also for sessions by address"),
         dscp_map="native",
         pfc="native",
         pfc_headroom=("native", "Strata chips only, one figure for the whole switch"),
@@ -70,7 +70,7 @@ PLATFORM = Platform(
         snmpv3="native",
         management_vrf="native",
         change_in_place=("native", "a configuration session, committed as a whole"),
-        replace_whole=("native", "a session that starts empty: everything that is not intended is removed"),
+        replace_whole=("native", "a session that starts empty: removes everything that is not intended"),
         timed_revert=("native", "a commit timer; one at a time"),
         drain_in_place=("native", "maintenance mode, in the running configuration only"),
     ),

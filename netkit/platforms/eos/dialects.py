@@ -50,7 +50,7 @@ class EosHardware:
     speed_keyword_400g_8_lanes: str
 
     def speed_keyword(self, split: Split) -> str:
-        """Return EOS's keyword for a speed, such as 400g-4. It also selects the breakout of the cage."""
+        """EOS's keyword for a speed, such as 400g-4. It also selects the breakout of the cage."""
         if (split.speed_gbps, split.lanes_per_port) == (400, 8) and self.speed_keyword_400g_8_lanes:
             return self.speed_keyword_400g_8_lanes
         return dict(self.speed_keywords).get(split.speed_gbps, f"{split.speed_gbps}g-{split.lanes_per_port}")
@@ -71,7 +71,7 @@ def hardware(model: SwitchModel) -> EosHardware:
 
 
 def alpha_within(percent: int) -> str:
-    """Return the largest α with which a single queue, at α ÷ (1 + α), stays within a percentage of the buffer.
+    """The largest α with which a single queue, at α ÷ (1 + α), stays within a percentage of the buffer.
 
     Strata has no pool per class: small best-effort queues keep the rest free for the lossless one.
     """

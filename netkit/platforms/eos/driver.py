@@ -192,7 +192,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
             return self._secrets.hidden(str(super().compare_config()))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
-        """Apply; with `revert_in`, the switch itself reverts after so many seconds, else it is saved immediately."""
+        """Apply; with `revert_in`, the switch itself reverts after that many seconds, else it is saved immediately."""
         del message  # EOS does not store it
         name = self.config_session
         if name is None:
@@ -214,8 +214,8 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         left = missing(self._candidate.changes, MODEL.parse({FILE: running})) if self._candidate else []
         if left or (wanted and not self._candidate and running == before):
             place = f": {' / '.join(left[0].path)}" if left else ""
-            what = f"the switch reports that the change is applied, but does not run it{place}"
-            raise self._device(what, "check its log; what runs is unchanged or reverts by its timer")
+            what = f"the switch reports the change as applied, but does not run it{place}"
+            raise self._device(what, "check its log; its configuration is unchanged or reverts by its timer")
         if revert_in is None:
             self._save()
 
@@ -237,7 +237,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         name = self._waiting()
         if not name:
             raise self._device(
-                "no commit waits for a confirmation", "its timer expired: check what runs, and plan again"
+                "no commit waits for a confirmation", "its timer expired: check its configuration, and plan again"
             )
         with self._errors():
             self._run_commands([f"configure session {name} commit"], encoding="text")
@@ -284,9 +284,9 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
             return
         lines = drain_lines(running)
         if not lines:
-            raise self._device("has no BGP neighbour to take over its traffic", "deploy it without a drain")
+            raise self._device("has no BGP neighbour that could take over its traffic", "deploy it without a drain")
         if groups := deaf_groups(running):
-            what = f"neighbours of {', '.join(groups)} would not hear of a drain, and go on sending to it"
+            what = f"neighbours of {', '.join(groups)} would not learn of a drain, and continue to send to it"
             raise self._device(what, "add send-community to these peer groups, or use --no-drain")
         self._change(lines)
         if not is_own_drain(self._text()):

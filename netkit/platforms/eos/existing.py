@@ -1,4 +1,4 @@
-"""What an EOS configuration says about the design of a switch.
+"""The design of a switch, read from an EOS configuration.
 
 References are followed and names ignored, so that profiles and peer groups may have any; lines of an interface take
 precedence over its profile. Where ports differ in what is one value in an intent, most ports count.
@@ -74,7 +74,7 @@ class _Section:
         return [line for line, _ in self.rows()]
 
     def get(self, key: str) -> str:
-        """Return the value of a line that has one."""
+        """The value of a line that has one."""
         return self.inner[key].value if key in self.inner else ""
 
     def below(self, key: str) -> "_Section":
@@ -140,7 +140,7 @@ def existing(config: Config) -> ExistingSwitch:
 
 def _ports(ports: dict[str, _Section], qos: "_Qos") -> Iterator[ExistingPort]:
     speeds = {name: _speed(section.get("speed")) for name, section in ports.items()}
-    # Most cages have four or eight lanes, and the configuration does not say which: it shows where all eight are used.
+    # Most cages have four or eight lanes. The configuration only shows where all eight are used.
     has_eight = any(_last_lane(name, lanes) >= LANES_PER_CAGE for name, (_, lanes) in speeds.items())
     for name, section in ports.items():
         speed_gbps, lanes = speeds[name]
@@ -162,7 +162,7 @@ def _ports(ports: dict[str, _Section], qos: "_Qos") -> Iterator[ExistingPort]:
 
 
 def _speed(text: str) -> tuple[int | None, int | None]:
-    """Return the speed in Gb/s and the lanes of a port."""
+    """The speed in Gb/s and the lanes of a port."""
     match = SPEED.fullmatch(text)
     return (int(match[1]), number(match[2]) or None) if match else (None, None)
 
@@ -261,7 +261,7 @@ class _PortQos:
         return tuple(sorted({one for line in words if line[3:] == ["no-drop"] for one in numbers(line[2]) if one < 8}))
 
     def weight(self, queue: int) -> int | None:
-        """Return the weight of a queue; None for one that is served first, which is the default."""
+        """The weight of a queue; None for one that is served first, which is the default."""
         words = (line.split() for line in self.queues[queue])
         weights = [number(line[2]) for line in words if line[:2] == ["bandwidth", "percent"] and len(line) == 3]
         order = [line for line in self.queues[queue] if line in {"no priority", "priority strict"}]
@@ -300,7 +300,7 @@ class _Qos:
         return self.profiles[name].with_lines(section)
 
     def _priority(self, queue: int) -> int:
-        """Return the traffic class that stands for a queue: the lossless one, the one with its number, or the first."""
+        """The traffic class of a queue: the lossless one, the one with its number, or the first."""
         members = [one for one, found in self.queues.items() if found == queue]
         return min(members, key=lambda one: (one not in self.lossless, one != queue, one))
 
@@ -333,7 +333,7 @@ class _Qos:
         )
 
     def _dscps(self) -> dict[int, int]:
-        """Return DSCP → priority; none where nothing is configured, or ports trust the priority of the frame."""
+        """DSCP → priority; none where nothing is configured, or ports trust the priority of the frame."""
         explicit = {int(match[1]): int(match[2]) for match in filter(None, map(DSCP.fullmatch, self.lines))}
         trust = most(match[1] for port in self.ports.values() if (match := port.last(TRUST)))
         if trust == "cos" or not (explicit or self.lossless):
@@ -343,7 +343,7 @@ class _Qos:
         return {dscp: self.priorities[self.queues[one]] for dscp, one in classes.items()}
 
     def _schedulers(self, priorities: Collection[int]) -> dict[int, int | None]:
-        """Return the weight of each configured queue in use, as most ports have it; None: it is served first."""
+        """The weight of each configured queue in use, as most ports have it; None: it is served first."""
         found: dict[int, Counter[int | None]] = {}
         for port in self.ports.values():
             for queue in port.queues:
@@ -352,7 +352,7 @@ class _Qos:
         return {queue: found[queue].most_common(1)[0][0] for queue in sorted(used & found.keys())}
 
     def _shape(self, strict: Iterable[int]) -> int | None:
-        """Return the cap of strict queues as a share of the port."""
+        """The cap of strict queues as a share of the port."""
         wanted, found = set(strict), []
         for name, port in self.ports.items():
             for line in (line for queue in wanted for line in port.queues.get(queue, ())):
@@ -379,14 +379,14 @@ class _Qos:
         return {theirs: ours for ours, theirs in WATCHDOG_ACTIONS.items()}.get(action, action)
 
     def _pool_percent(self) -> int | None:
-        """Return the share that the limit of other queues leaves to lossless ones."""
+        """The share that the limit of other queues leaves to lossless ones."""
         lossy = sorted(set(self.priorities) - {self.queues[one] for one in self.lossless})
         return _share_beside(most(self.mmu.get(f"egress unicast queue {queue} threshold") or None for queue in lossy))
 
 
 @lru_cache(maxsize=100)
 def _share_beside(alpha: str | None) -> int | None:
-    """Return the percentage of the buffer that an α of other queues stands for: of those that fit, the roundest."""
+    """The percentage of the buffer that corresponds to an α of other queues: the roundest of those that fit."""
     fitting = [percent for percent in range(1, 100) if alpha_within(100 - percent) == alpha]
     return max(fitting, key=lambda percent: (percent % 10 == 0, percent % 5 == 0, percent), default=None)
 
@@ -473,7 +473,7 @@ def _services(top: _Section) -> ExistingServices:
 
 
 def _after(words: list[str], key: str) -> str:
-    """Return the word after a keyword; empty if there is none."""
+    """The word after a keyword; empty if there is none."""
     return words[words.index(key) + 1] if key in words[:-1] else ""
 
 

@@ -124,7 +124,7 @@ def _without_secret(line: str) -> str:
 
 
 def vlans(text: str) -> str:
-    """Expand a list of VLANs, which EOS prints with ranges; what is none stays as it is."""
+    """Expand a list of VLANs, which EOS prints with ranges; other text is unchanged."""
     found: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")

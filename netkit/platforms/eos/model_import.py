@@ -19,7 +19,7 @@ OF_A_CARD = re.compile(r"Ethernet\d+/\d+/\d+")
 
 
 def model_file(files: Mapping[str, str], name: str) -> str:
-    """Return a model file with all that the outputs state. HardwareError if they do not describe a switch."""
+    """A model file with all that the outputs state. HardwareError if they do not describe a switch."""
     hardware, inventory, version = (answer(files, file, command) for file, command in FILES.items())
     own = str(version.get("modelName") or "")
     if not (name or own):
@@ -53,7 +53,7 @@ def model_file(files: Mapping[str, str], name: str) -> str:
 
 
 def _ports(interfaces: Any) -> tuple[dict[int, dict[int, set[int]]], list[str]]:
-    """Return cage → first lane → speeds, and the names of ports that are in no cage that splits."""
+    """Cage → first lane → speeds, and the names of ports that are in no cage that splits."""
     found: dict[int, dict[int, set[int]]] = {}
     if not isinstance(interfaces, dict):
         raise HardwareError(Problem("has no interfaces", f"save the output of: {FILES[PLATFORM]}", file=PLATFORM))
@@ -83,7 +83,7 @@ def _speeds(row: Any) -> Iterator[int]:
 
 
 def _lanes(ports: Mapping[int, Mapping[int, set[int]]]) -> int:
-    """Return the number of lanes of a cage; its ports have the numbers of their first lanes."""
+    """The number of lanes of a cage; its ports have the numbers of their first lanes."""
     firsts = {tuple(sorted(one)) for one in ports.values()}
     first = max(firsts, key=len)
     steps = {after - before for before, after in pairwise(first)}
@@ -102,7 +102,7 @@ def _splits(ports: Mapping[int, Mapping[int, set[int]]], lanes: int) -> Iterator
         for speed in listed:
             firsts = sorted(lane for lane, speeds in by_lane.items() if speed in speeds)
             if len(firsts) == 1 and speed < max(listed):
-                continue  # an unsplit port may use fewer lanes at this speed: the output does not say how many
+                continue  # an unsplit port may use fewer lanes at this speed: the output does not show how many
             if lanes % len(firsts) == 0 and firsts == list(range(1, lanes + 1, lanes // len(firsts))):
                 having.setdefault((len(firsts), speed), []).append(cage)
     for (count, speed), cages in sorted(having.items(), key=lambda row: (row[0][0], -row[0][1])):

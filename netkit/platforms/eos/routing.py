@@ -30,7 +30,7 @@ FILE = "eos.cfg"
 DEFAULT_PATHS = 1
 IPV4_UNICAST = "address-family ipv4"
 IPV6_UNICAST = "address-family ipv6"
-"""Over the same sessions, with lists of its own: it changes no route of IPv4, which alone is modelled."""
+"""Over the same sessions, with separate lists: it changes no IPv4 routes, which are the only ones modelled."""
 IPV6_SUMMARY = re.compile(r"aggregate-address \S*:")
 MANAGEMENT_VRFS = ("MGMT", "mgmt", "management")
 READ = (
@@ -291,7 +291,7 @@ class _Reader(RouterReader):
         )
 
     def _maintenance(self) -> tuple[bool, set[str]]:
-        """Return whether the switch is in maintenance, and the interfaces and peer groups that are."""
+        """Whether the switch is in maintenance, and the interfaces and peer groups that are."""
         inside = self.sections.get("maintenance", ())
         quiesced = {path[0] for path, _ in inside if path[1:] == ("quiesce",)}
         drained = {unit.split(" ", 1)[1] for unit in quiesced if not unit.startswith("unit ")}

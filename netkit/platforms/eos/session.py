@@ -113,7 +113,7 @@ def drain_lines(running: Config) -> list[str]:
 
 
 def deaf_groups(running: Config) -> list[str]:
-    """Return the peer groups without communities: their neighbours would not hear of a drain, and send on."""
+    """The peer groups without communities: their neighbours would not hear of a drain, and send on."""
     found = (value.split() for path, value in running.items() if path[-1].startswith(NEIGHBOR))
     groups = dict.fromkeys(words[1] for words in found if words[:1] == ["peer-group"])
     words = [path[-1].split() for path in running]

@@ -138,7 +138,7 @@ class Bgp:
     external: tuple[ExternalPort, ...]
     prefix_lists: tuple[PrefixList, ...]
     partner: EosPair | None
-    """The other switch of a pair, if they tell each other what they learn from outside."""
+    """The other switch of a pair, if they exchange what they learn from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +327,7 @@ def _lags(access: Access, pair: EosPair | None) -> Iterator[EosLag]:
 
 
 def _switchport(port: AccessPort) -> Switchport:
-    """Return the VLANs of a port; a trunk drops what comes without a tag unless it allows that VLAN too."""
+    """The VLANs of a port; a trunk drops what comes without a tag unless it allows that VLAN too."""
     allowed = {*port.tagged, port.untagged} - {0}
     return Switchport(port.untagged, ",".join(map(str, sorted(allowed))) if port.tagged else "", bool(port.tagged))
 

@@ -56,7 +56,7 @@ class EosWatchdogTimes:
 
 @dataclass(frozen=True, slots=True)
 class Mmu:
-    """The packet buffer of a Strata chip: one profile for the switch, hence for its longest cable."""
+    """The packet buffer of a Strata chip: one profile for the switch, sized for its longest cable."""
 
     name: str
     headroom_bytes: int

@@ -5,7 +5,7 @@ from netkit.platforms.platform import Ignored, ManagementAccess, Platform, capab
 
 
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
-    """Return swp1 or swp1s0, within Linux's 15 characters."""
+    """swp1 or swp1s0, within Linux's 15 characters."""
     return f"swp{cage}" if split.ports == 1 else f"swp{cage}s{port}"
 
 
@@ -22,14 +22,14 @@ PLATFORM = Platform(
     port_name=port_name,
     ignored=(
         Ignored("lossless", "no switch chip"),
-        Ignored("external.filter", "the firewall of a Linux switch is yours, such as /etc/nftables.conf"),
-        Ignored("management.allow", "the firewall of a Linux switch is yours, such as /etc/nftables.conf"),
-        Ignored("services.login", "cloud-init makes it at the first boot (netkit render --ztp)"),
+        Ignored("external.filter", "configure the firewall of a Linux switch yourself, such as in /etc/nftables.conf"),
+        Ignored("management.allow", "configure the firewall of a Linux switch yourself, such as in /etc/nftables.conf"),
+        Ignored("services.login", "cloud-init creates it at the first boot (netkit render --ztp)"),
         Ignored("services.timezone", "cloud-init sets it at the first boot (netkit render --ztp)"),
-        Ignored("overrides.system_mac", "Linux takes it from the NIC"),
+        Ignored("overrides.system_mac", "Linux uses that of the NIC"),
     ),
     capabilities=capabilities(
-        breakout=("", "Linux has no cages; ports only carry the names"),
+        breakout=("", "Linux has no cages; only the port names follow it"),
         bgp_unnumbered="native",
         bfd="native",
         drain_device="native",
@@ -51,8 +51,8 @@ PLATFORM = Platform(
         snmpv3="native",
         management_vrf="native",
         change_in_place=("native", "file by file; frr-reload.py changes only the lines that differ"),
-        replace_whole=("native", "every file is written whole"),
-        timed_revert=("on device", "a timer that puts back the files from before"),
+        replace_whole=("native", "every file is written completely"),
+        timed_revert=("on device", "a timer that restores the earlier files"),
         drain_in_place=("native", "BGP graceful shutdown in FRR, not saved"),
     ),
 )

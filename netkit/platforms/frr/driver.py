@@ -349,7 +349,7 @@ class FrrDriver(FrrReader):
         return self._masked("".join([*found, *reply.differences(done.stdout)])).strip()
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
-        """Apply; with `revert_in`, the switch itself reverts after so many seconds, else it is kept immediately."""
+        """Apply; with `revert_in`, the switch itself reverts after that many seconds, else it is kept immediately."""
         del message
         if not self._is_staged:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
@@ -363,7 +363,7 @@ class FrrDriver(FrrReader):
             left = [" / ".join(change.path) for change in missing(changes, MODEL.parse(running))]
             left = left or self._missing_in_kernel(changes)
             if left:
-                what = f"{self.device}: reports that the change is applied, but does not run it: {left[0]}"
+                what = f"{self.device}: reports the change as applied, but does not run it: {left[0]}"
                 raise DeviceError(Problem(what, remedy))
         except DeviceError:
             if revert_in is None:
@@ -393,7 +393,10 @@ class FrrDriver(FrrReader):
         self._line.run(procedure.CLEAN)
 
     def _keep(self) -> None:
-        what, remedy = "no commit waits for a confirmation", "its timer expired: check what runs, and plan again"
+        what, remedy = (
+            "no commit waits for a confirmation",
+            "its timer expired: check its configuration, and plan again",
+        )
         self._run(procedure.IS_WAITING, what, remedy)
         self._run(
             procedure.KEEP,

@@ -1,4 +1,4 @@
-"""What the files of a Linux switch with FRR say about its design: interfaces, timers and services.
+"""The design of a Linux switch with FRR, read from its files: interfaces, timers and services.
 
 They have no speed, breakout or model of the switch, and nothing about lossless Ethernet.
 """
@@ -34,7 +34,7 @@ NO_PORT = re.compile(
     r"lo|.*[.@:].*|(?:lo|dummy|br|bridge|vlan|bond|vrf|vxlan|vni|mgmt|docker|cni|irb|svi|veth|tun|tap|wg)[-_]?\d*",
     re.IGNORECASE,
 )
-"""Names of interfaces that the kernel makes, where netplan does not say what they are."""
+"""Names of virtual interfaces, for those that netplan does not describe."""
 Interfaces = Mapping[str, Mapping[str, str]]
 
 
@@ -77,7 +77,7 @@ def _items(config: Config) -> Iterator[tuple[str, str, str, object]]:
 
 
 def _interfaces(config: Config) -> Interfaces:
-    """Return the MTU, first IPv4 address and gateway by physical interface, and by VRF."""
+    """The MTU, first IPv4 address and gateway by physical interface, and by VRF."""
     found: dict[str, dict[str, str]] = {}
     for kind, name, key, value in _items(config):
         settings = found.setdefault(name, {"kind": kind})
@@ -97,7 +97,7 @@ def _interfaces(config: Config) -> Interfaces:
 
 
 def _management(config: Config, interfaces: Interfaces) -> tuple[str, str, str]:
-    """Return (port, address, gateway) of the interface in the VRF for management, else of one with a default route."""
+    """(port, address, gateway) of the interface in the VRF for management, else of one with a default route."""
     members = [(name, str(one)) for kind, name, key, one in _items(config) if (kind, key) == ("vrfs", "interfaces")]
     own = [(port, vrf) for vrf, port in members if MANAGEMENT_VRF.fullmatch(vrf)]
     ways = [(name, "") for name, one in interfaces.items() if one["kind"] == PHYSICAL and one.get("gateway")]
@@ -145,7 +145,7 @@ def _ports(config: Config, interfaces: Interfaces, management: str) -> Iterator[
 
 
 def _vlans_by_name(config: Config) -> dict[str, int]:
-    """Return the VLAN of each bridge with a name such as vlan101; a bridge has no number of its own."""
+    """The VLAN of each bridge with a name such as vlan101; a bridge itself has no number."""
     names = dict.fromkeys(name for kind, name, _, _ in _items(config) if kind == "bridges")
     found = {name: int(match[1]) for name in names if (match := VLAN_BRIDGE.fullmatch(name))}
     return {name: vlan for name, vlan in found.items() if vlan in VLANS}
@@ -176,7 +176,7 @@ def _words(config: Config, file: str) -> Iterator[tuple[str, ...]]:
 
 
 def _snmp_users(lines: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the users with access; -s and -V come with a word of their own."""
+    """Yield the users with access; -s and -V are followed by another word."""
     for line in lines:
         words = list(line[1:])
         while words and words[0] in {"-s", "-V"}:

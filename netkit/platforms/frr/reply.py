@@ -162,14 +162,14 @@ def _pair(words: list[str]) -> tuple[int | None, int | None]:
 
 
 def _bfd(neighbors: Iterable[list[str]], section: Iterable[tuple[Path, str]]) -> tuple[int | None, int | None]:
-    """Return the interval and multiplier of most neighbours and groups with BFD."""
+    """The interval and multiplier of most neighbours and groups with BFD."""
     profiles: dict[str, dict[str, int | None]] = {}
     for path, value in section:
         if path[0].startswith("profile ") and len(path) == 2:
             words = line_of(path, value).split()
             profiles.setdefault(path[0].removeprefix("profile "), {})[words[0]] = number(words[-1])
     named = {words[1]: words[2:] for words in neighbors if words[2:3] == ["bfd"] and len(words) <= 4}
-    # The line with a profile or with timers says more than the plain one.
+    # The line with a profile or timers replaces the plain one.
     named |= {words[1]: words[2:] for words in neighbors if words[2:3] == ["bfd"] and len(words) == 5}
     named |= {words[1]: words[2:] for words in neighbors if words[2:3] == ["bfd"] and len(words) == 6}
     found = list(_timers(named.values(), profiles))

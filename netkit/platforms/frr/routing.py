@@ -29,7 +29,7 @@ from netkit.platforms.routing import Clause, RetainedRouting, Router, RouterRout
 MAIN_TABLE = frozenset({"", "254", "main"})
 IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
 IPV6_UNICAST = "address-family ipv6 unicast"
-"""Over the same sessions, with lists of its own: it changes no route of IPv4, which alone is modelled."""
+"""Over the same sessions, with separate lists: it changes no IPv4 routes, which are the only ones modelled."""
 DEFAULT_PATHS = 256  # compiled into Debian's FRR, and the default without `maximum-paths`
 
 # Prefixes of lines that do not affect which routes exist. Lines that are neither here nor parsed are reported.

@@ -64,7 +64,7 @@ def merged(changes: Iterable[Change], running: Files, intended: Files) -> dict[s
         else:
             have, want = (MODEL.parse({file: side[file]} if file in side else {}) for side in (running, intended))
             ours = ownership.restrict(have, ownership.claims(want))
-            left = {path for path in want if ownership.standing(path) == LEFT}
+            left = {path for path in want if ownership.precedence(path) == LEFT}
             # Entries that netkit neither owns nor intends, or that are left though the intent has them.
             if left or have.keys() - ours.keys() - want.keys():
                 only = apply(have, (one for one in changes if one.path[0] == file))
@@ -80,7 +80,7 @@ def without_left(intended: str, ownership: Ownership) -> str:
         (*line.headers, line.text)
         for line in lines(intended, DATACENTER_GRAMMAR, (FRR_CONF,))  # with the lines that are defaults elsewhere
         for path in line.paths
-        if LEFT in {ownership.standing(path), ownership.standing((*path[:-1], f"no {path[-1]}"))}
+        if LEFT in {ownership.precedence(path), ownership.precedence((*path[:-1], f"no {path[-1]}"))}
     }
     kept: list[str] = []
     above: list[tuple[int, str]] = []
@@ -110,7 +110,7 @@ def foreign(running: str, intended: str, ownership: Ownership) -> Iterator[str]:
     sections = {line.headers for line in every}
     above: tuple[str, ...] = ()
     for line in every:
-        is_ours = any(ownership.standing(path) >= 0 or path in wanted for path in line.paths)
+        is_ours = any(ownership.precedence(path) >= 0 or path in wanted for path in line.paths)
         is_header = (*line.headers, line.text) in sections
         if is_header or is_ours or not line.paths or line.text.startswith(STATE):
             continue

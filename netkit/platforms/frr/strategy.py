@@ -9,7 +9,7 @@ from netkit.platforms.config import Path
 
 BGP = "FRR, BGP"
 DERIVED = "derived"
-MANAGEMENT = "netkit's own access changes: the timed revert covers a mistake"
+MANAGEMENT = "netkit's own access changes: the timer reverts a mistake"
 NEIGHBOR = "the session restarts"
 ALL = "every BGP session restarts"
 

@@ -220,7 +220,7 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 
 
 def _common_values(fabric: Fabric, switch: Switch) -> dict[str, object]:
-    """Return the values of every template. The VRF applies to switches with a management address."""
+    """The values of every template. The VRF applies to switches with a management address."""
     return {
         "fabric": fabric,
         "switch": switch,

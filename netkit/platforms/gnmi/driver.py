@@ -77,7 +77,9 @@ class GnmiViewer:
         replies: list[Reply] = []
         for command in commands:
             is_silent = any(reply.failure == NO_ANSWER for reply in replies)
-            replies.append(Reply("", "not queried: another path got no answer") if is_silent else self._reply(command))
+            replies.append(
+                Reply("", "not queried: another path was not answered") if is_silent else self._reply(command)
+            )
         return tuple(replies)
 
     def _reply(self, command: str) -> Reply:

@@ -86,7 +86,7 @@ def _summed(
     port: re.Pattern[str] | None,
     updated: AbstractSet[tuple[str, str]],
 ) -> Mapping[str, int]:
-    """Return a counter by place, from the first of its sums whose leaves are all known there."""
+    """A counter by place, from the first of its sums whose leaves are all known there."""
     found: dict[str, int] = {}
     result: dict[str, int] = {}
     for leaf_names in sums:
@@ -136,7 +136,7 @@ LAST = 7
 
 
 def place(path: Path, names: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return netkit's name of the leaf at a path, and the port or queue it counts; None for other leaves."""
+    """The name of the leaf in netkit at a path, and the port or queue it counts; None for other leaves."""
     if len(path) < 2:
         return None
     prefix = SHAPES.get(tuple(_plain(one.name) for one in path[:-1]))

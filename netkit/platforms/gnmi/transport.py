@@ -57,7 +57,7 @@ def pinned_certificate(server: GnmiServer) -> ServerCertificate:
 
 
 def _name(certificate: bytes) -> str:
-    """Return a subject name; gRPC refuses a certificate without one."""
+    """A subject name; gRPC refuses a certificate without one."""
     x509: Any = importlib.import_module("cryptography.x509")
     found = x509.load_der_x509_certificate(certificate)
     try:
@@ -243,7 +243,7 @@ def library() -> tuple[Any, Any, Any]:
 
 
 def _target(server: GnmiServer) -> str:
-    """Resolve the host here: gRPC has a resolver of its own, which ignores the system's."""
+    """Resolve the host here: gRPC has its own resolver, which ignores the system's."""
     host, port = server.host, server.port
     with suppress(ValueError):
         ipaddress.ip_address(host)
@@ -284,7 +284,7 @@ NextPiece = Callable[[float], Piece | None]
 
 
 class GnmiStreamReader:
-    """Reads a stream in a thread of its own, so that its consumer can wait with a time limit."""
+    """Reads a stream in its own thread, so that its consumer can wait with a time limit."""
 
     def __init__(self, connection: GnmiConnection, queries: Sequence[GnmiQuery], interval_s: float) -> None:
         self._connection, self._queries, self._interval_s = connection, queries, interval_s
@@ -316,7 +316,7 @@ class GnmiStreamReader:
                 return
 
     def next(self, timeout_s: float) -> Piece | None:
-        """Return the next updates; None if none arrive in time. Raises GnmiError when the stream has ended."""
+        """The next updates; None if none arrive in time. Raises GnmiError when the stream has ended."""
         try:
             found = self._received.get(timeout=timeout_s)
         except queue.Empty:
@@ -385,7 +385,7 @@ class Samples:
             self._deliver(Sample(self._last_s, counters))
 
     def _unchanged(self) -> set[Key]:
-        """Return counters that the server omits as unchanged: it updates the same ones of other ports."""
+        """Counters that the server omits as unchanged: it updates the same ones of other ports."""
         leaves = {leaf for leaf, _ in self._fresh}
         least_s, most_s = REPEATED * self._interval_s, MISSED * self._interval_s
         return {

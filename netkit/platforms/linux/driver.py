@@ -97,7 +97,7 @@ def play(
         outcome = _run(folder, options, results, checks=checks, password=password)
     for result in results.values():
         if not result.is_seen and not result.failure:
-            result.failure = f"the run ended before its turn: {outcome}"
+            result.failure = f"the run ended before this host: {outcome}"
     return results
 
 
@@ -122,7 +122,7 @@ def _run(
         timeout=TIMEOUT_S,
         quiet=True,
         event_handler=keep,
-        cancel_callback=lambda: False,  # otherwise it handles the signals of this program
+        cancel_callback=lambda: False,  # without it, it handles the signals of this program
         **options,
     )
     runner.config.env = _environment(runner.config.env, folder)
@@ -158,7 +158,7 @@ def _note(event: Mapping[str, Any], results: Mapping[str, HostResult]) -> None:
             found = answer.get("diff") or []
             result.differences += found if isinstance(found, list) else [found]
         case "playbook_on_stats", _:
-            # The final statistics tell which hosts failed, and which recovered.
+            # The final statistics show which hosts failed, and which recovered.
             for name, one in results.items():
                 one.is_seen = name in data.get("processed", {})
                 if one.is_seen and name not in data.get("failures", {}) and name not in data.get("dark", {}):
@@ -254,7 +254,7 @@ class LinuxDriver:
         return self._secrets.hidden("".join(line if line.endswith("\n") else f"{line}\n" for line in lines))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
-        """Apply and verify; with `revert_in`, the host itself reverts after so many seconds unless confirmed."""
+        """Apply and verify; with `revert_in`, the host itself reverts after that many seconds unless confirmed."""
         del message  # a host has no change log
         for error in (check_together((self,)) or commit_together((self,), revert_in)).values():
             raise error
@@ -331,7 +331,7 @@ class LinuxDriver:
         return error
 
     def failure(self, result: HostResult) -> NetkitError | None:
-        """Return the error of a run, with the secrets of this host masked."""
+        """The error of a run, with the secrets of this host masked."""
         result.failure = self._secrets.hidden(result.failure)
         return result.error()
 

@@ -1,4 +1,4 @@
-"""What the files of a GPU host say about the design: its NICs, and how they mark and pause.
+"""The design of a GPU host, read from its files: its NICs, and how they mark and pause.
 
 The network is netplan's files or networkd's units, whoever wrote them. PCI addresses come from what binds a name to
 one: the list of rails, udev rules, or link files. QoS is read from scripts and units of anybody: mlnx_qos, dcb, and
@@ -120,7 +120,7 @@ def existing_host(config: Config) -> ExistingHost:
 
 
 def _both(netplan: Mapping[str, Settings], units: Mapping[str, Settings]) -> dict[str, Settings]:
-    """Return the settings of both by interface; those of netplan count where both have one."""
+    """The settings of both by interface; those of netplan count where both have one."""
     return {name: {**units.get(name, {}), **netplan.get(name, {})} for name in (*netplan, *units)}
 
 
@@ -129,7 +129,7 @@ def _with_address(interfaces: Mapping[str, Settings]) -> int:
 
 
 def _netplan(config: Config) -> dict[str, Settings]:
-    """Return MTU, MAC, the address and whether a default route leaves here, by interface."""
+    """MTU, MAC, the address and whether a default route leaves here, by interface."""
     names = netplan_names(config)
     found: dict[str, Settings] = {}
     for path, value in config.items():
@@ -154,7 +154,7 @@ def _netplan(config: Config) -> dict[str, Settings]:
 
 
 def _units(config: Config) -> dict[str, Settings]:
-    """Return the same from the units of networkd and udev, with the PCI address of link files."""
+    """The same from the units of networkd and udev, with the PCI address of link files."""
     by_file = unit_settings(config)
     for path, value in config.items():
         if not path[0].endswith(".network") or len(path) < 2:
@@ -181,7 +181,7 @@ def _units(config: Config) -> dict[str, Settings]:
 
 
 def _bound(config: Config, units: Mapping[str, Settings]) -> _Bound:
-    """Return what each name is bound to: by the list of rails, else by udev rules, else by link files."""
+    """What each name is bound to: by the list of rails, else by udev rules, else by link files."""
     pci = {name: settings["pci"] for name, settings in units.items() if settings.get("pci")}
     macs: dict[str, str] = {}
     for path, value in config.items():
@@ -201,7 +201,7 @@ def _bound(config: Config, units: Mapping[str, Settings]) -> _Bound:
 
 
 def _management(config: Config, netplan: Mapping[str, Settings], units: Mapping[str, Settings]) -> str:
-    """Return the interface that NCCL is told to bootstrap over, else the one with the default route.
+    """The interface that NCCL is configured to bootstrap over, else the one with the default route.
 
     NCCL's value without = is the start of a name, and with ^ excludes: only what looks like a whole name is one.
     """
@@ -215,7 +215,7 @@ def _management(config: Config, netplan: Mapping[str, Settings], units: Mapping[
 
 @cache
 def _catalog() -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return (model, PCI addresses of its rail NICs) of the shipped catalogue, of those that have them."""
+    """(model, PCI addresses of its rail NICs) of the shipped catalogue, of those that have them."""
     catalog = Catalog()
     rails = (
         (name, frozenset(nic.pci for nic in catalog.host(name).rails if nic.pci)) for name in catalog.names("hosts")
@@ -224,7 +224,7 @@ def _catalog() -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _models(pci: frozenset[str]) -> tuple[str, ...]:
-    """Return the models that have all these NICs as rails, or all whose rails are among them."""
+    """The models that have all these NICs as rails, or all whose rails are among them."""
     return tuple(name for name, rails in _catalog() if pci and (pci <= rails or rails <= pci))
 
 
@@ -306,7 +306,7 @@ def with_variables(variables: Mapping[str, str], text: str) -> str:
 
 
 def agreed(values: Iterable[T]) -> T | None:
-    """Return the value that all have."""
+    """The value that all have."""
     found = set(values)
     return found.pop() if len(found) == 1 else None
 
@@ -348,7 +348,7 @@ def _items(row: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _on(row: Mapping[str, str]) -> int | None:
-    """Return the priority with PFC; None without one, and with several."""
+    """The priority with PFC; None without one, and with several."""
     found = [number(priority) for priority, state in row.items() if state in {"1", "on"}]
     return found[0] if len(found) == 1 else None
 
@@ -366,7 +366,7 @@ def _dscp_map(mlnx: Iterable[Option], dcb: Iterable[Option]) -> Iterator[tuple[i
 
 
 def _dscp(text: str) -> int:
-    """Return the code point of a number or a name as dcb takes it; -1 for others."""
+    """The code point of a number or a name as dcb takes it; -1 for others."""
     if match := CLASS_SELECTOR.fullmatch(text):
         return 8 * int(match[1])
     if match := ASSURED.fullmatch(text):

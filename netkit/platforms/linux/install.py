@@ -57,7 +57,7 @@ def entries(files: Files, device: str) -> list[dict[str, str]]:
             found.append({"path": match[3], "mode": match[1], "content": files[match[2]]})
     if not found and files.get(LIST) != NOTHING:
         raise DeviceError(
-            Problem(f"{device}: {LIST} is missing, so nothing says where its files go", "render it again")
+            Problem(f"{device}: {LIST} is missing, so the places of its files are unknown", "render it again")
         )
     return found
 

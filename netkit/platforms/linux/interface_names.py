@@ -25,7 +25,7 @@ Settings = dict[str, str]
 
 
 def netplan_names(config: Config) -> dict[str, str]:
-    """Return the interface of each entry of `ethernets`: what it sets or matches exactly, else its identifier."""
+    """The interface of each entry of `ethernets`: what it sets or matches exactly, else its identifier."""
     found: dict[str, str] = {}
     for path, value in config.items():
         if path[:3] == (NETPLAN, "network", "ethernets") and len(path) > 4:
@@ -37,7 +37,7 @@ def netplan_names(config: Config) -> dict[str, str]:
 
 
 def unit_settings(config: Config) -> dict[str, Settings]:
-    """Return the name, MAC, PCI address, MTU and description in each unit of networkd and udev.
+    """The name, MAC, PCI address, MTU and description in each unit of networkd and udev.
 
     A .network file without a name gets that of the .link file for the same MAC or PCI address.
     """
@@ -55,7 +55,7 @@ def unit_settings(config: Config) -> dict[str, Settings]:
 
 
 def mac(text: str) -> str:
-    """Return a MAC in its usual form; empty for several of them, and for anything else."""
+    """A MAC in its usual form; empty for several of them, and for anything else."""
     text = text.strip().lower()
     return text.replace("-", ":") if MAC.fullmatch(text) else ""
 

@@ -59,7 +59,7 @@ RISKS = RiskTable(
         Rule(
             ("mlxconfig.conf",),
             Risk.LOW,
-            "takes effect after a firmware reset or a reboot, which netkit leaves to you",
+            "takes effect after a firmware reset or a reboot, which you have to schedule",
             DERIVED,
         ),
         Rule(("nicctl.conf",), Risk.LOW, "takes effect when you run its commands", DERIVED),
@@ -73,7 +73,7 @@ COSTS = {
     "70-netkit-rails.rules": "udev rules: names of interfaces change with the next boot or driver reload",
     "netkit-nic-qos": "NIC QoS: brief packet loss on each rail with changed settings",
     "mlxconfig.conf": "firmware settings take effect after mlxfwreset or a reboot; drain the host before",
-    "nicctl.conf": "QoS of AMD Pollara NICs changes when you run the commands of nicctl.conf",
+    "nicctl.conf": "QoS of AMD Pollara NICs changes when you run the commands in nicctl.conf",
     "nccl.conf": "running jobs keep the settings they started with",
 }
 
@@ -156,7 +156,7 @@ class _Reader:
         """Parse an item of an interface's list in netplan."""
         found: Any = read_item(item, value)
         if key == "addresses":
-            for address in found if isinstance(found, dict) else (item,):  # an address may have options of its own
+            for address in found if isinstance(found, dict) else (item,):  # an address may have options
                 self.address(name, address)
             return
         if key not in {"routes", "routing-policy"}:
@@ -272,7 +272,7 @@ MODEL = ConfigModel(
 
 
 def with_left(intended: Files, running: Mapping[str, str | None]) -> Files:
-    """Return the intended files with what `leave` of the intent keeps of the running ones.
+    """The intended files with what `leave` of the intent keeps of the running ones.
 
     Only the files with such parts are written again, and then without comments. A file that is left as a whole and is
     not there is not made.
@@ -280,9 +280,9 @@ def with_left(intended: Files, running: Mapping[str, str | None]) -> Files:
     ownership = MODEL.ownership.on(intended)
     present = {file: text for file, text in running.items() if text is not None and MODEL.reads(file)}
     have, want = MODEL.read(present), MODEL.read({file: text for file, text in intended.items() if MODEL.reads(file)})
-    left = {path: value for path, value in have.items() if ownership.standing(path) == LEFT}
-    merged = {path: value for path, value in want.items() if ownership.standing(path) != LEFT} | left
-    touched = {path[0] for path in left} | {path[0] for path in want if ownership.standing(path) == LEFT}
+    left = {path: value for path, value in have.items() if ownership.precedence(path) == LEFT}
+    merged = {path: value for path, value in want.items() if ownership.precedence(path) != LEFT} | left
+    touched = {path[0] for path in left} | {path[0] for path in want if ownership.precedence(path) == LEFT}
     written = MODEL.text({path: value for path, value in merged.items() if path[0] in touched})
     kept = {file: text for file, text in intended.items() if file not in touched or file in written or file in present}
     return {**kept, **{file: written.get(file, "") for file in touched if file in kept or file in written}}

@@ -69,7 +69,7 @@ def rails(wanted: Iterable[ConfiguredRail]) -> tuple[ExpectedRail, ...]:
 def _lookups(
     rail: ConfiguredRail, wires: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]
 ) -> Iterator[RouteLookup]:
-    # A network beside the rails has no table of its own.
+    # A network beside the rails has no separate table.
     own = [route for route in rail.routes if route.table != MAIN] or rail.routes
     main = {route.prefix for route in rail.routes if route.table == MAIN}
     nets = sorted({*(route.prefix for route in own), *(wire for wire in wires if isinstance(wire, Network)), NO_HOSTS})

@@ -112,7 +112,7 @@ RELOAD = ("udevadm control --reload", "systemctl daemon-reload", "sysctl -p /etc
 
 
 def views(fabric: Fabric) -> Callable[[Host], Iterator[Artifact]]:
-    """Return a function that yields the files of a host; values that hosts share are computed once."""
+    """A function that yields the files of a host; values that hosts share are computed once."""
     return _Views(fabric).artifacts
 
 
@@ -225,7 +225,7 @@ def has_firmware_settings(host: Host) -> bool:
 
 
 def _common(*, owns_nics: bool) -> tuple[Install, ...]:
-    """Return what all hosts get; those whose NICs the operator of a cluster sets up get nothing that does it too."""
+    """What all hosts get; those whose NICs the operator of a cluster sets up get nothing that does it too."""
     return (*COMMON, *NIC_QOS, NCCL) if owns_nics else (*COMMON, NCCL)
 
 

@@ -46,7 +46,7 @@ class NicQos:
 
 
 def driver_of(host: Host) -> str:
-    """Return the family of the driver of a host's NICs: mlx5, bnxt, ionic; empty if unknown."""
+    """The family of the driver of a host's NICs: mlx5, bnxt, ionic; empty if unknown."""
     known = DRIVERS.get(host.model.nic_pci_id.partition(":")[0])
     return known or next((driver for name, driver in NAMES.items() if host.model.nic.startswith(name)), "")
 
@@ -98,7 +98,7 @@ def nicctl_settings(lossless: LosslessProfile, host: Host) -> Iterator[Setting]:
     priorities = ",".join(str(one.priority) for one in classes)
     weights = ",".join("0" if one.is_strict else str(one.weight) for one in classes)
     limits = ",".join(str(STRICT_LIMIT) if one.is_strict else "0" for one in classes)
-    why = f"shares of the classes; the strict one takes at most {STRICT_LIMIT}, as in AMD's recipe"
+    why = f"shares of the classes; the strict one gets at most {STRICT_LIMIT}, as in AMD's recipe"
     yield Setting(f"{qos} scheduling --priority {priorities} --dwrr {weights} --rate-limit {limits}", "", why)
     for nic in host.nics:
         yield Setting(f"nicctl update dcqcn -r {nic.rdma} -i 1 --cnp-dscp {lossless.cnp_dscp}", "", "DSCP of its CNPs")
@@ -121,7 +121,7 @@ def _pairs(values: Iterable[object]) -> str:
 
 
 def port_of(nic: Nic) -> int:
-    """Return the number of a NIC's port on its card: function 0 of the PCI device has the first, 1 the second."""
+    """The number of a NIC's port on its card: function 0 of the PCI device has the first, 1 the second."""
     return 2 if nic.pci.endswith(".1") else 1
 
 
@@ -191,7 +191,7 @@ def nccl_tuning(fabric: Fabric) -> Iterator[Setting]:
 
 
 def nearest_gpu(host: Host, rail: int) -> int:
-    """Return the GPU next to a rail's NIC; without a source, the one with the number of the rail."""
+    """The GPU next to a rail's NIC; without a source, the one with the number of the rail."""
     gpus = host.model.rail_gpus
     known = gpus[rail] if rail < len(gpus) else None
     return rail if known is None else known

@@ -21,7 +21,7 @@ ENDED = "the connection was closed"
 class GetterViewer:
     """Calls the getters of a NAPALM driver; an exception counts as the failure of that getter only.
 
-    A third-party driver may block forever, so each call runs in a thread of its own, which `close` abandons.
+    A third-party driver may block forever, so each call runs in its own thread, which `close` abandons.
     """
 
     def __init__(self, device: str, driver: Any) -> None:

@@ -111,7 +111,7 @@ def _is_wanted(port: str, ports: tuple[str, ...]) -> bool:
 
 
 DARK_DBM, NO_LIGHT_DBM = -30.0, -40.0
-"""What drivers return for no light, and how netkit reports it."""
+"""The optical power that drivers return without a signal, and what netkit reports."""
 FILLER_DBM = 0.0
 """What drivers fill in for unknown power, as of copper; a real reading is hardly ever as round."""
 UNKNOWN_CURRENT = {-1.0, 0.0}
@@ -129,7 +129,7 @@ def modules(output: str, ports: tuple[str, ...]) -> Facts:
 
 
 def _lanes(channels: list[Shown]) -> dict[int, Lane]:
-    """Return lanes by number, from 1; NAPALM counts them from 0."""
+    """Lanes by number, from 1; NAPALM counts them from 0."""
     found = {
         index + 1: Lane(_power(state, "input_power"), _power(state, "output_power"), _current(state))
         for channel in channels

@@ -31,10 +31,10 @@ PLATFORM = Platform(
     renders_access=True,
     ignored=(
         Ignored("lossless.headroom", "NVUE computes headroom from the cable length"),
-        Ignored("lossless.best_effort.priority", "all but RoCE and CNP is traffic class 0 of the RoCE mode"),
-        Ignored("lossless.watchdog.action", "the watchdog drops, and cannot forward"),
+        Ignored("lossless.best_effort.priority", "all traffic except RoCE and CNP is traffic class 0 of the RoCE mode"),
+        Ignored("lossless.watchdog.action", "the watchdog can only drop, not forward"),
         Ignored("lossless.watchdog.restoration_polls", "a queue is lossless again after one poll without pauses"),
-        Ignored("overrides.system_mac", "NVUE takes it from the switch"),
+        Ignored("overrides.system_mac", "NVUE uses that of the switch"),
     ),
     capabilities=capabilities(
         breakout="native",
@@ -44,7 +44,7 @@ PLATFORM = Platform(
         drain_neighbor="native",
         dscp_map="native",
         pfc=("native", "set by the RoCE mode"),
-        pfc_headroom=("native", "the NOS computes it from the cable length; netkit checks the sum"),
+        pfc_headroom=("native", "computed by the NOS from the cable length; netkit checks the sum"),
         pfc_watchdog="native",
         ecn=("native", "set by the RoCE mode; other thresholds as a profile"),
         ets="native",
@@ -64,7 +64,7 @@ PLATFORM = Platform(
         ),
         replace_whole=(
             "native",
-            "deletes the rest: refused unless accounts, API, SSH and management are intended",
+            "deletes everything else: refused unless accounts, API, SSH and management are intended",
         ),
         timed_revert=("native", "nv config apply with commit confirmation"),
         drain_in_place=("native", "BGP graceful shutdown, in the running configuration only"),

@@ -1,8 +1,8 @@
 """Draining a switch: BGP graceful shutdown that is applied but never saved, so that a reboot ends it too.
 
 NVUE saves what it applies, so a drain also turns auto-save off. Startup keeps the values from before the drain, which
-also tells netkit's drain from an intended one. Whether NVUE saves a revision that itself turns auto-save off is not
-documented; unverified on a switch.
+also distinguishes netkit's drain from an intended one. Whether NVUE saves a revision that itself turns auto-save off is
+not documented; unverified on a switch.
 """
 
 import json
@@ -88,7 +88,7 @@ def back(startup: Tree, applied: Tree, *paths: tuple[str, ...]) -> NvuePatch:
 
 
 def _emptied(tree: Tree, path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the highest object, below the root, that holds nothing but the end of a path."""
+    """The highest object, below the root, that holds nothing but the end of a path."""
     for length in range(2, len(path)):
         nodes = [at(tree, path[:end]) for end in range(length, len(path))]
         if all(isinstance(node, dict) and len(node) == 1 for node in nodes):

@@ -108,7 +108,7 @@ class NvueDriver(NvueReader):
                 self._transport.add(self._revision, text)
         except DeviceError as error:
             why = error.problems[0].message.removeprefix(f"{self.device}: ")
-            self._left_out = (f"everything is set except SNMPv3 users: the switch {why}",)
+            self._left_out = (f"everything is applied except SNMPv3 users: the switch {why}",)
 
     def left_out(self) -> tuple[str, ...]:
         return self._left_out
@@ -144,7 +144,7 @@ class NvueDriver(NvueReader):
             self._revision = self._transport.stage_text(filled(text, self._secrets), replaces=replaces)
 
     def compare_config(self) -> str:
-        """Return the switch's own diff of the staged revision; empty if there is none."""
+        """The switch's own diff of the staged revision; empty if there is none."""
         if not self._revision:
             return ""
         found = self._transport.difference("applied", self._revision)
@@ -230,7 +230,7 @@ class NvueDriver(NvueReader):
                 self._transport.abort()
             if self._transport.is_waiting():
                 what = f"{self.device}: still waits for a confirmation after a request to revert"
-                raise DeviceError(Problem(what, "it reverts when its time is up"))
+                raise DeviceError(Problem(what, "it reverts when its timer ends"))
         elif self._previous:
             self._revision, self._previous = self._previous, ""
             with self._secrets.hiding():

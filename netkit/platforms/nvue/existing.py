@@ -1,7 +1,8 @@
-"""What an NVUE tree says about the design of a switch.
+"""The design of a switch, read from an NVUE tree.
 
-References are followed and names ignored, so that profiles and peer groups may have any. `qos roce` stands for a set of
-numbers; what is set beside it takes precedence. Where ports differ in what is one value in an intent, most ports count.
+References are followed and names ignored, so that profiles and peer groups may have any. `qos roce` is short for a set
+of numbers; what is set beside it takes precedence. Where ports differ in what is one value in an intent, most ports
+count.
 
 Sources of the defaults: Cumulus Linux user guide, Quality of Service, and BGP.
 """
@@ -95,7 +96,7 @@ def existing(config: Config) -> ExistingSwitch:
 
 
 def _tree(tree: Tree, *path: str) -> Tree:
-    """Return the branch at a path; empty if there is none."""
+    """The branch at a path; empty if there is none."""
     for key in path:
         inner = tree.get(key)
         if not isinstance(inner, dict):
@@ -105,12 +106,12 @@ def _tree(tree: Tree, *path: str) -> Tree:
 
 
 def _trees(tree: Tree, *path: str) -> dict[str, Tree]:
-    """Return the objects at a path; those without settings are empty."""
+    """The objects at a path; those without settings are empty."""
     return {name: row if isinstance(row, dict) else {} for name, row in _tree(tree, *path).items()}
 
 
 def _text(tree: Tree, *path: str) -> str:
-    """Return the value at a path. An object with one name, as `{up: {}}`, is another form of the name."""
+    """The value at a path. An object with one name, as `{up: {}}`, is another form of the name."""
     found = _tree(tree, *path[:-1]).get(path[-1], "")
     return found if isinstance(found, str) else next(iter(found), "")
 
@@ -120,7 +121,7 @@ def _number(tree: Tree, *path: str) -> int | None:
 
 
 def _keys(tree: Tree, *path: str) -> set[int]:
-    """Return the numbers that are the keys at a path; a key may be a list or a range."""
+    """The numbers that are the keys at a path; a key may be a list or a range."""
     found = _tree(tree, *path[:-1]).get(path[-1], {})
     return {one for key in ([found] if isinstance(found, str) else found) for one in numbers(key)}
 
@@ -156,12 +157,12 @@ def _port(name: str, interfaces: Mapping[str, Tree], qos: "_Qos") -> ExistingPor
 
 
 def _cage(name: str) -> str:
-    """Return swp1 for swp1 and swp1s0."""
+    """swp1 for swp1 and swp1s0."""
     return name.rpartition("s")[0] if name.count("s") > 1 else name
 
 
 def _split(name: str, interfaces: Mapping[str, Tree]) -> tuple[str, int | None]:
-    """Return how the cage of a port is split, and the speed of the port.
+    """How the cage of a port is split, and the speed of the port.
 
     NVUE needs no speed where the model has one for the breakout, so that a split may be 2x without a speed.
     """
@@ -273,22 +274,22 @@ class _Qos:
         )
 
     def _row(self, kind: str, name: str) -> tuple[str, Tree]:
-        """Return the profile of a port: its name and its settings."""
+        """The profile of a port: its name and its settings."""
         profile = _text(self.ports[name], "qos", kind, "profile") or FOR_ALL
         return profile, _tree(self.tree, kind, profile)
 
     def _most(self, kind: str) -> Tree:
-        """Return the profile of most ports."""
+        """The profile of most ports."""
         named = most(self._row(kind, name)[0] for name in self.ports)
         return _tree(self.tree, kind, named or FOR_ALL)
 
     def _priority(self, traffic_class: int) -> int:
-        """Return the priority that stands for a class: the lossless one, the one with its number, or the first."""
+        """The priority of a class: the lossless one, the one with its number, or the first."""
         members = [one for one, found in self.classes.items() if found == traffic_class]
         return min(members, key=lambda one: (one not in self.lossless, one != traffic_class, one))
 
     def lossless_of(self, name: str) -> tuple[int, ...]:
-        """Return the priorities of a port that have PFC."""
+        """The priorities of a port that have PFC."""
         profile, row = self._row("pfc", name)
         if _text(row, "rx") in OFF and _text(row, "tx") in OFF:
             return ()
@@ -315,7 +316,7 @@ class _Qos:
         return ExistingEcn(low or ECN.min_bytes, high or ECN.max_bytes, percent or ECN.probability_percent)
 
     def _dscps(self) -> dict[int, int]:
-        """Return DSCP → switch priority; none where ports trust the priority of the frame only."""
+        """DSCP → switch priority; none where ports trust the priority of the frame only."""
         row = self._most("mapping")
         trust = _text(row, "trust")
         if trust not in {"l3", "both"} and (trust or not self.has_roce):
@@ -328,7 +329,7 @@ class _Qos:
         return found
 
     def _schedulers(self) -> dict[int, int | None]:
-        """Return the weight of each class in use; None for one that is served first."""
+        """The weight of each class in use; None for one that is served first."""
         found: dict[int, int | None] = {**roce_mode.WEIGHTS, roce_mode.CNP_CLASS: None} if self.has_roce else {}
         for key, row in _trees(self._most("egress-scheduler"), "traffic-class").items():
             weight = _number(row, "bw-percent")
@@ -396,7 +397,7 @@ def _services(tree: Tree) -> ExistingServices:
 
 
 def _servers(tree: Tree, kind: str) -> dict[str, Tree]:
-    """Return the servers of the system, and of each VRF before 5.15 (syslog: 5.13)."""
+    """The servers of the system, and of each VRF before 5.15 (syslog: 5.13)."""
     found = _trees(tree, "system", kind, "server")
     for vrf in _trees(tree, "service", kind).values():
         found |= _trees(vrf, "server")

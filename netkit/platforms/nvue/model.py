@@ -59,7 +59,7 @@ def parse(files: Files) -> Config:
 
 
 def user_of(path: Path) -> Path:
-    """Return the path of the SNMPv3 user that a path belongs to; empty for other paths."""
+    """The path of the SNMPv3 user that a path belongs to; empty for other paths."""
     return path[:4] if path[1:3] == USERS and len(path) > 3 else ()
 
 

@@ -16,7 +16,7 @@ LANES = {"OSFP": 8, "QSFP-DD": 8, "QSFPDD": 8, "QSFP112": 4, "QSFP56": 4, "QSFP2
 
 
 def model_file(files: Mapping[str, str], name: str) -> str:
-    """Return a model file with all that the outputs state. HardwareError if they do not describe a switch."""
+    """A model file with all that the outputs state. HardwareError if they do not describe a switch."""
     platform = answer(files, PLATFORM, FILES[PLATFORM])
     interfaces = answer(files, INTERFACES, FILES[INTERFACES])
     own = next((str(platform[key]) for key in ("product-name", "system-type", "model") if platform.get(key)), "")
@@ -59,7 +59,7 @@ def _stated(value: object) -> dict[str, Any]:
 
 
 def _layout(text: str) -> tuple[int, int, str, int]:
-    """Return the number, speed and form of the cages of the fabric, and the number of other ports.
+    """The number, speed and form of the cages of the fabric, and the number of other ports.
 
     The fastest cages come first on every switch, so the others have the last numbers.
     """

@@ -39,7 +39,7 @@ class NvuePatch:
     set: Tree = field(default_factory=dict)
 
     def items(self) -> list[dict[str, Tree]]:
-        """Return the list that `nv config patch` reads."""
+        """The list that `nv config patch` reads."""
         return [{verb: tree} for verb, tree in (("unset", self.unset), ("set", self.set)) if tree]
 
     def joined(self, other: "NvuePatch") -> "NvuePatch":
@@ -114,7 +114,7 @@ def whole(files: Files) -> NvuePatch:
 
 
 def users(files: Files, changes: Iterable[Change] | None = None) -> tuple[str, ...]:
-    """Return how to set SNMPv3 users, in the two forms to try: documented `nv set` lines, and YAML as rendered.
+    """How to set SNMPv3 users, in the two forms to try: documented `nv set` lines, and YAML as rendered.
 
     Only the users that `changes` are about, if given; empty if there are none to set.
     """
@@ -152,7 +152,7 @@ def documents(files: Files, changes: tuple[Change, ...], running: Config) -> tup
     wanted |= {
         path: int(value) if INTEGER.match(value) else value or None
         for path, value in running.items()
-        if ownership.standing(path) == LEFT
+        if ownership.precedence(path) == LEFT
     }
     removed: dict[Path, str | int | None] = {}
     for path in running:
@@ -182,7 +182,7 @@ def _document(changes: Iterable[Change], wanted: Entries, running: Config) -> Nv
         path = change.path
         user = user_of(path)
         masked = next((at for at, key in enumerate(path) if SECRET in key), None)
-        if user:  # set by a document of its own
+        if user:  # set by a separate document
             unset.update({user: None} if user in known_users else {})
         elif masked is not None:  # the name is itself a secret: replace the object that holds it
             holder = path[:masked]

@@ -71,7 +71,7 @@ class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         return {"is_alive": self._transport.is_alive}
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the running configuration, without what netkit sets for a drain or for its revert timer."""
+        """The running configuration, without what netkit sets for a drain or for its revert timer."""
         self._read()
         if "graceful-shutdown" not in self._text and not NOT_SAVED.search(self._text):
             return dict(transport.as_files(self._text))
@@ -127,7 +127,7 @@ class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         sanitized: bool = False,
         format: str = "text",  # noqa: A002
     ) -> dict[str, str]:
-        """Return configurations; NVUE always masks secrets."""
+        """Configurations; NVUE always masks secrets."""
         del full, sanitized, format
         wanted = REVISIONS if retrieve == "all" else {retrieve: REVISIONS[retrieve]}
         return {name: self._transport.config(wanted[name]) if name in wanted else "" for name in REVISIONS}
@@ -165,7 +165,7 @@ class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
 
 
 def _view(version: str) -> str:
-    """Return the view of neighbours with all values."""
+    """The view of neighbours with all values."""
     return "detail" if version_key(version)[:2] >= BRIEF_SINCE else ""
 
 

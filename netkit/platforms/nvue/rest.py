@@ -111,7 +111,7 @@ class RestTransport:
         state, why = self._final_state(revision)
         if state not in {*transport.APPLIED, "saved", WAITING} or (state == WAITING and not confirm_s):
             what = f"{self.device}: the change was not applied: {why or state}"
-            raise DeviceError(Problem(what, "the switch runs what it ran before"))
+            raise DeviceError(Problem(what, "the switch runs its earlier configuration"))
         return self.difference("applied", revision)
 
     def _final_state(self, revision: str) -> tuple[str, str]:

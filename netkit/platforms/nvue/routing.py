@@ -46,7 +46,7 @@ FILE = "startup.yaml"
 BGP = ("vrf", "default", "router", "bgp")
 FAMILY = ("address-family", "ipv4-unicast")
 IPV6 = ("ipv6-unicast",)
-"""Over the same sessions, with lists of its own: it changes no route of IPv4, which alone is modelled."""
+"""Over the same sessions, with separate lists: it changes no IPv4 routes, which are the only ones modelled."""
 
 # Keys that do not affect which routes there are, by the object they are below.
 HARMLESS = frozenset({"adaptive-routing", "bfd", "nexthop"})
@@ -72,7 +72,7 @@ def router(config: Config) -> Router:
 
 
 def keeping(files: Files, kept: RetainedRouting) -> Files:
-    """Add what is to be retained to intended files, and leave the rest as written."""
+    """Add retained configuration to intended files, and leave the rest as written."""
     text = files[FILE]
     document = yaml.compose(text, Loader=yaml.CSafeLoader)
     nodes = document.value if isinstance(document, yaml.SequenceNode) else [document]
@@ -124,7 +124,7 @@ def _below(node: yaml.Node, *path: str) -> yaml.Node | None:
 
 
 def _at(tree: dict[str, Any], *path: str) -> dict[str, Any]:
-    """Return the branch at a path, creating it if it is missing."""
+    """The branch at a path, creating it if it is missing."""
     for key in path:
         tree = tree.setdefault(key, {})
     return tree

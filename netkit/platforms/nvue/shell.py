@@ -111,7 +111,7 @@ class ShellTransport(SshShell):
             what = f"{self.device}: the revert timer fired before all of the change was applied, and it was reverted"
             raise DeviceError(Problem(what, "allow more time"))
         if done.exit_code != 0 or transport.FAILED.search(done.output):
-            raise self._refused("the change was not applied", done, "the switch runs what it ran before")
+            raise self._refused("the change was not applied", done, "the switch runs its earlier configuration")
         if not compared:
             raise self._garbled("no end of the apply")
         return self._items(self._checked(compared[0]))
@@ -136,7 +136,7 @@ class ShellTransport(SshShell):
         if done.exit_code == TAKEN:
             self.guard.fire(max(self.timeout_s, APPLYING_S))
         elif done.exit_code != 0:
-            raise self._refused("the change was not reverted", done, "it reverts when its time is up")
+            raise self._refused("the change was not reverted", done, "it reverts when its timer ends")
 
     def save(self) -> None:
         done = self.line.run("nv config save", max(self.timeout_s, APPLYING_S))
@@ -251,13 +251,13 @@ class RevertTimer:
         done = self.line.run(f"{DISARM}; {command}", timeout_s)
         if done.exit_code != 0:
             what = f"{self.device}: the change was reverted before it was confirmed"
-            raise DeviceError(Problem(what, "find out what took so long, and apply it again"))
+            raise DeviceError(Problem(what, "find out what took too long, and apply it again"))
 
 
 MOST_SESSIONS = 4
 """Concurrent sessions that leave the control CPU of a switch responsive; sshd accepts ten."""
 PER_SESSION = 32
-"""With fewer commands a session of their own costs more than it saves."""
+"""With fewer commands a separate session costs more than it saves."""
 PACE_S = 0.5
 """Seconds by which each further command raises the time limit of a session."""
 NVUE = "nv "

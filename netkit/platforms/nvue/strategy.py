@@ -17,9 +17,9 @@ DERIVED = "derived"
 
 PEERS = ("vrf", "default", "router", "bgp")
 WATCHDOG = "reloads switchd, with the buffers as they are"
-RELOAD = "reloads switchd: a moment of loss on every port"
-FILTER = "what may enter from outside changes"
-MANAGEMENT = "netkit's own access changes: the timed revert covers a mistake"
+RELOAD = "reloads switchd: brief loss on every port"
+FILTER = "the filter for packets from outside changes"
+MANAGEMENT = "netkit's own access changes: the timer reverts a mistake"
 
 RISKS = RiskTable(
     objects=(
@@ -94,9 +94,9 @@ SUB_PORT = re.compile(r"(swp\d+)s\d+")
 # a switch. The first entry that matches a path counts.
 COSTS: dict[Path, str] = {
     ("qos", "pfc-watchdog"): "PFC watchdog: switchd reloads",
-    ("qos",): "QoS: switchd reloads, with a moment of loss on every port",
+    ("qos",): "QoS: switchd reloads, with brief loss on every port",
     ("router", "bfd", "state"): "BFD on or off: FRR restarts, and every BGP session with it",
-    ("router", "adaptive-routing"): "adaptive routing: switchd reloads, with a moment of loss on every port",
+    ("router", "adaptive-routing"): "adaptive routing: switchd reloads, with brief loss on every port",
 }
 RESTARTING_SWITCHD = "adaptive routing: up to 5.12 switchd restarts, and traffic stops for seconds"
 LAST_RESTARTING = (5, 12)
@@ -113,7 +113,7 @@ def strategy(situation: Situation) -> Strategy:
         names = ", ".join(cages)
         steps = (
             f"remove the ports of {names} and apply",
-            f"change the breakout of {names} with all the rest: {patch}",
+            f"change the breakout of {names} with everything else: {patch}",
         )
     paths = [path[2:] if path[0] == "interface" else path for path in (change.path for change in situation.changes)]
     heads = {next((head for head in COSTS if path[: len(head)] == head), None) for path in paths}

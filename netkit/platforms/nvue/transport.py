@@ -35,13 +35,13 @@ class Transport(Protocol):
         """Whether the connection is up."""
 
     def config(self, revision: str = "applied") -> str:
-        """Return a revision as JSON text."""
+        """A revision as JSON text."""
 
     def config_and(self, path: str, view: str = "") -> tuple[str, dict[str, Any] | None]:
-        """Return the applied configuration, and an object of the running switch; None if that fails."""
+        """The applied configuration, and an object of the running switch; None if that fails."""
 
     def show(self, path: str, view: str = "") -> dict[str, Any]:
-        """Return an object of the running switch; empty if there is none."""
+        """An object of the running switch; empty if there is none."""
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Run commands in order; a command that fails gives a reply with a failure."""
@@ -56,7 +56,7 @@ class Transport(Protocol):
         """Add a file to a staged revision; DeviceError if it is refused, which leaves the revision as it was."""
 
     def difference(self, running: str, intended: str) -> Any:
-        """Return the difference between two revisions, as a list of `set` and `unset`."""
+        """The difference between two revisions, as a list of `set` and `unset`."""
 
     def apply(self, revision: str, message: str, confirm_s: int | None) -> Any:
         """Apply a revision, with `confirm_s` for some seconds only; return how the result differs from the revision.
@@ -80,7 +80,7 @@ class Transport(Protocol):
         """Discard what is staged."""
 
     def applied(self) -> str:
-        """Return the name of the applied revision; empty if it is unknown."""
+        """The name of the applied revision; empty if it is unknown."""
 
 
 # Final states of a revision, and messages (NVUE API guide). An apply was seen to fail with exit code 0.

@@ -120,7 +120,7 @@ class NvueView:
     snmp: tuple[Snmp, ...]
     access: tuple[AccessRule, ...]
     edges: tuple[ExternalPort, ...]
-    """Ports with an access list of their own."""
+    """Ports with an access list."""
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -168,7 +168,7 @@ def build(fabric: Fabric, switch: Switch) -> NvueView:
 
 
 def _access(networks: tuple[str, ...]) -> Iterator[AccessRule]:
-    """Yield the rules of each service: who may, the switch itself, and then nobody else; all other packets pass."""
+    """Yield the rules of each service: permit the networks and the switch, deny all others; other packets pass."""
     for base, (protocol, port) in enumerate(SERVED if networks else (), 1):
         for index, source in enumerate((ITSELF, *networks), 1):
             yield AccessRule(1000 * base + 10 * index, "permit", protocol, port, source)
@@ -220,7 +220,7 @@ def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[
 
 
 def _forced_speed(switch: Switch, split: Split) -> int | None:
-    """Return the speed of a port where it does not follow from the breakout, or the model cannot negotiate it."""
+    """The speed of a port where it does not follow from the breakout, or the model cannot negotiate it."""
     fastest = max(other.ports * other.speed_gbps for other in switch.model.splits)
     must_force = bool(switch.model.platforms.get("nvue", {}).get("force_speed"))
     return split.speed_gbps if must_force or split.ports * split.speed_gbps != fastest else None

@@ -58,7 +58,7 @@ class SnmpViewer:
         return tuple(replies)
 
     def _reply(self, command: str) -> tuple[Reply, bool]:
-        """Return the reply to a command, and whether the agent timed out."""
+        """The reply to a command, and whether the agent timed out."""
         query = parse_command(command)
         if query is None:
             return Reply("", "not an SNMP query"), False

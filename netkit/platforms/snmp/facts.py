@@ -241,7 +241,7 @@ class _Places:
                 self._firsts.setdefault(cage, []).append((int(lane), name))
 
     def find(self, place: str, *, is_whole: bool) -> tuple[str, int] | None:
-        """Return port and lane: `Ethernet1/2` is lane 2 of Ethernet1, or the port that begins at lane 2 of its cage."""
+        """Port and lane: `Ethernet1/2` is lane 2 of Ethernet1, or the port that begins at lane 2 of its cage."""
         if is_whole:
             return (self._ports[place], WHOLE) if place in self._ports else None
         head, _, tail = place.rpartition("/")
@@ -285,7 +285,7 @@ def _measured(sensors: Table, at: Oid, quantity: Quantity, raw: int | None) -> f
 
 
 def _limits(sensors: Table, limits: Table, at: Oid, quantity: Quantity) -> Limits:
-    """Return the module's own limits, if the agent has them; a power limit at no light at all is not a limit."""
+    """The own limits of the module, if the agent has them; a power limit at the level without signal does not count."""
     read = [number(limits, column, at) for column in (2, 1, 3, 4)]
     found = [None if raw is None or abs(raw) >= NO_LIMIT else _measured(sensors, at, quantity, raw) for raw in read]
     return Limits(*(None if value is not None and value <= DARK_DBM else value for value in found))

@@ -98,7 +98,7 @@ def octets(rows: Table, column: int, index: Oid) -> bytes:
 
 
 def words(rows: Table, column: int, index: Oid) -> str:
-    """Return an octet string as text; empty if it is missing or unprintable."""
+    """An octet string as text; empty if it is missing or unprintable."""
     text = octets(rows, column, index).decode("utf-8", "replace").strip().strip("\0")
     return text if text.isprintable() else ""
 
@@ -144,7 +144,7 @@ class Walk:
         return max(1, VALUES_AT_ONCE // max(1, len(self.at)))
 
     def after(self, answer: Answer) -> "Walk":
-        """Return the walk after a response, which lists one value of each requested column in turn."""
+        """The walk after a response, which lists one value of each requested column in turn."""
         columns = tuple(self.at)
         at, found, is_empty = dict(self.at), dict(self.found), True
         for position, (name, value) in enumerate(answer):
@@ -229,7 +229,7 @@ class SnmpTarget:
 
 
 class SnmpConnection:
-    """A connection to an agent; it has an event loop of its own and may be closed from any thread."""
+    """A connection to an agent; it has its own event loop and may be closed from any thread."""
 
     def __init__(self, target: SnmpTarget) -> None:
         self._target = target

@@ -75,7 +75,7 @@ PLATFORM = Platform(
         management_vrf="native",
         change_in_place=(
             "patch or reload",
-            "what the generic updater refuses takes config reload: minutes of outage",
+            "changes that the generic updater refuses need config reload: minutes of outage",
         ),
         replace_whole=("reload", "config reload of the written files"),
         timed_revert=("on device", "a timer that rolls back to a checkpoint, or reloads the previous files"),

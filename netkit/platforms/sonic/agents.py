@@ -95,7 +95,7 @@ def aliases(updates: Iterable[Update]) -> Mapping[str, str]:
 
 
 def changes(updates: Iterable[Update], wanted: tuple[str, ...]) -> Mapping[str, int]:
-    """Return how often each port went up or down."""
+    """How often each port went up or down."""
     found = ((name, whole(row.get("flap_count"))) for name, row in _rows(updates) if not wanted or name in wanted)
     return {name: count for name, count in found if count is not None}
 

@@ -44,5 +44,5 @@ DIALECTS = (_202305, _202311, _202405, _202411, _202505, _202511)
 
 
 def dialect(version: str) -> SonicDialect:
-    """Return the dialect of the newest branch that is not newer than a release."""
+    """The dialect of the newest branch that is not newer than a release."""
     return newest(DIALECTS, version)

@@ -13,7 +13,7 @@ from netkit.platforms.ssh import Done
 
 BACK_S = 900
 MOST_NAMED = 5
-AS_BEFORE = "the switch runs what it ran before"
+AS_BEFORE = "the switch runs its earlier configuration"
 
 
 class SonicDriver(SonicReader):
@@ -82,7 +82,7 @@ class SonicDriver(SonicReader):
         self._validation = done.stdout
 
     def compare_config(self) -> str:
-        """Return the patch, and the output of the dry runs of SONiC and FRR; empty if nothing changes."""
+        """The patch, and the output of the dry runs of SONiC and FRR; empty if nothing changes."""
         if self._staged is None or self._staged.is_nothing:
             return ""
         patch = (json.dumps(one.item()) for one in self._staged.operations)
@@ -140,7 +140,7 @@ class SonicDriver(SonicReader):
         done = self._shell.run(procedure.confirmed())
         if done.exit_code == procedure.NOTHING_THERE:
             what = f"{self.device}: no change waits for confirmation"
-            raise DeviceError(Problem(what, "it reverted when its time was up, or the switch has restarted"))
+            raise DeviceError(Problem(what, "it reverted when its timer ended, or the switch has restarted"))
         if done.exit_code == procedure.NOT_BEGUN:
             raise self._refused("the change cannot be saved", done, "it reverts by itself; check for a full disk")
         if done.exit_code != 0:

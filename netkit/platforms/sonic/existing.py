@@ -1,4 +1,4 @@
-"""What CONFIG_DB, and in split mode frr.conf, say about the design of a switch.
+"""The design of a switch, read from CONFIG_DB and, in split mode, frr.conf.
 
 References are followed and names ignored, so that maps, profiles and schedulers may have any. Where ports differ in
 what is one value in an intent, most ports count.
@@ -91,7 +91,7 @@ def _tables(config: Config) -> Tables:
 
 @cache
 def _hardware() -> tuple[tuple[str, frozenset[str], str], ...]:
-    """Return (model, its hwskus, its platform) of the shipped catalogue."""
+    """(model, its hwskus, its platform) of the shipped catalogue."""
     catalog, found = Catalog(), []
     for name in catalog.names("switches"):
         data = catalog.switch(name).platforms.get("sonic", {})
@@ -102,7 +102,7 @@ def _hardware() -> tuple[tuple[str, frozenset[str], str], ...]:
 
 
 def _models(hwsku: str, platform: str) -> tuple[str, ...]:
-    """Return the models with the hwsku; a chassis has more hwskus than the catalogue, but one platform."""
+    """The models with the hwsku; a chassis has more hwskus than the catalogue, but one platform."""
     named = tuple(name for name, hwskus, _ in _hardware() if hwsku and hwsku in hwskus)
     return named or tuple(name for name, _, known in _hardware() if platform and known == platform)
 
@@ -161,12 +161,12 @@ def _cells(table: Table) -> Iterator[tuple[str, int, Row]]:
 
 
 def _reference(row: Row, field: str) -> str:
-    """Return the name in a field; up to 201911 it was [TABLE|name]."""
+    """The name in a field; up to 201911 it was [TABLE|name]."""
     return row.get(field, "").strip("[]").rpartition("|")[2]
 
 
 class _Ports:
-    """The ports, with what other tables say about each."""
+    """The ports, with their values from other tables."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -266,7 +266,7 @@ def _lossless(row: Row) -> tuple[int, ...]:
 
 
 def _map(tables: Tables, table: str, field: str) -> dict[int, int]:
-    """Return the map that most ports have; else that of all of the switch, else the only one."""
+    """The map that most ports have; else that of all of the switch, else the only one."""
     rows, maps = tables.get("PORT_QOS_MAP", NOTHING), tables.get(table, NOTHING)
     named = most(_reference(row, field) or None for key, row in rows.items() if key != "global")
     name = named or _reference(rows.get("global", NO_ROW), field) or (next(iter(maps)) if len(maps) == 1 else "")
@@ -306,7 +306,7 @@ def _qos(tables: Tables) -> ExistingQos:
 
 
 def _schedulers(tables: Tables) -> dict[int, Row]:
-    """Return the scheduler of each queue, as most ports have it."""
+    """The scheduler of each queue, as most ports have it."""
     rows = tables.get("SCHEDULER", NOTHING)
     found: dict[int, Counter[str]] = {}
     for _, queue, row in _cells(tables.get("QUEUE", NOTHING)):
@@ -317,12 +317,12 @@ def _schedulers(tables: Tables) -> dict[int, Row]:
 
 
 def _kind(row: Row) -> str:
-    """Return what schedulers are compared by: a rate depends on the speed of the port."""
+    """What schedulers are compared by: a rate depends on the speed of the port."""
     return f"{row.get('type')} {row.get('weight')}"
 
 
 def _shape(tables: Tables, strict: Iterable[int]) -> int | None:
-    """Return the cap of strict queues as a share of the port, as most ports have it."""
+    """The cap of strict queues as a share of the port, as most ports have it."""
     rows, ports = tables.get("SCHEDULER", NOTHING), tables.get("PORT", NOTHING)
     wanted, found = frozenset(strict), []
     for port, queue, row in _cells(tables.get("QUEUE", NOTHING)):

@@ -48,7 +48,7 @@ class SonicHardware:
     pools: BufferPools
 
     def port_alias(self, split: Split, cage: int, port: int) -> str:
-        """Return the front-panel name, which is also the LLDP port ID."""
+        """The front-panel name, which is also the LLDP port ID."""
         return port_alias(self.alias if split.ports == 1 else self.subport_alias, cage, port, split.lanes_per_port)
 
     def port_lanes(self, split: Split, cage: int, port: int) -> str:
@@ -56,12 +56,12 @@ class SonicHardware:
         return ",".join(self.lanes[cage - 1][first : first + split.lanes_per_port])
 
     def breakout_mode(self, split: Split) -> str:
-        """Return the breakout as platform.json has it; without data, the plain form."""
+        """The breakout as platform.json has it; without data, the plain form."""
         return self.breakout_modes.get(split.mode, split.mode)
 
 
 def port_alias(pattern: str, cage: int, port: int, lanes_per_port: int) -> str:
-    """Return the alias of a port by the pattern of its model: {lane} is the port's first lane in the cage, from 1."""
+    """The alias of a port by the pattern of its model: {lane} is the port's first lane in the cage, from 1."""
     return pattern.format(cage=cage, letter=LETTERS[port], sub=port + 1, lane=1 + port * lanes_per_port)
 
 
@@ -72,7 +72,7 @@ def missing(model: SwitchModel, version: str) -> tuple[str, ...]:
 
 
 def _hwsku(model: SwitchModel, version: str) -> str | None:
-    """Return the hwsku of a model; if there is one per branch, that of the newest branch that is not newer."""
+    """The hwsku of a model; if there is one per branch, that of the newest branch that is not newer."""
     hwsku = model.platforms.get("sonic", {}).get("hwsku")
     if not isinstance(hwsku, Mapping):
         return hwsku
@@ -81,12 +81,12 @@ def _hwsku(model: SwitchModel, version: str) -> str | None:
 
 
 def hardware(model: SwitchModel, version: str) -> SonicHardware:
-    """Return the SONiC data of a model; raises RenderError if some are missing."""
+    """The SONiC data of a model; raises RenderError if some are missing."""
     lacks, hwsku = missing(model, version), _hwsku(model, version)
     if lacks or hwsku is None:
         raise RenderError(
             Problem(
-                f"no source tells what SONiC {version} on {model.name} needs: {', '.join(lacks)}",
+                f"no source documents what SONiC {version} on {model.name} needs: {', '.join(lacks)}",
                 f"put the values from your image into models/switches/{model.name}.yaml, under platforms.sonic",
             )
         )

@@ -29,7 +29,7 @@ def shown(text: str) -> str:
 
 
 def running(text: str, forwarding: str, *, is_draining: bool = False) -> str:
-    """Return the running configuration with the zebra lines of frr.conf, and without netkit's own drain."""
+    """The running configuration with the zebra lines of frr.conf, and without netkit's own drain."""
     lines = [line for line in shown(text).splitlines() if not (is_draining and line == DRAIN)]
     saved = (line for line in map(str.rstrip, forwarding.splitlines()) if line.startswith(FORWARDING))
     missing = [line for line in dict.fromkeys(saved) if line not in lines]
@@ -44,9 +44,9 @@ def whole(running_text: str, rendered: str, ownership: Ownership = OWNERSHIP) ->
     for block in _blocks(shown(running_text)):
         entries = ROUTING.parse(block, FRR_CONF)
         is_known = entries.keys() <= known.keys()
-        if entries and not is_known and all(ownership.standing(path) < 0 for path in entries):
+        if entries and not is_known and all(ownership.precedence(path) < 0 for path in entries):
             others.append(block)
-        elif any(ownership.standing(path) == LEFT for path in entries):
+        elif any(ownership.precedence(path) == LEFT for path in entries):
             others.append("".join(foreign(block, intended, ownership)).rstrip())
     lines = intended.rstrip().removesuffix("\nend").rstrip()
     return "\n".join([lines, *(f"!\n{block}" for block in others), "!", "end"]) + "\n"

@@ -52,7 +52,7 @@ class _Mode:
 
 
 def model_file(files: Mapping[str, str], name: str, platform: str, hwsku: str) -> str:
-    """Return a model file with all that the files of a device folder state; what they do not is null.
+    """A model file with all that the files of a device folder state; what they do not is null.
 
     `files` are those named in this module, as far as the folder and its hwsku have them. HardwareError if they do not
     describe a switch.
@@ -118,7 +118,7 @@ def _slips(cages: Sequence[int]) -> list[str]:
 
 
 def _cages(text: str, port_config: str) -> tuple[list[_Cage], list[str], list[str]]:
-    """Return the cages of the fabric in order, those that only port_config.ini has, and the names of other ports.
+    """The cages of the fabric in order, those that only port_config.ini has, and the names of other ports.
 
     A cage that only port_config.ini has is one port of the speed given there.
     """
@@ -172,7 +172,7 @@ def _configured(text: str) -> Iterator[_Cage]:
 
 
 def _step(cages: Sequence[_Cage]) -> int:
-    """Return by how much N of EthernetN grows from cage to cage."""
+    """The step of N in EthernetN from cage to cage."""
     numbers = [int(cage.name.removeprefix("Ethernet")) for cage in cages]
     steps = {after - before for before, after in pairwise(numbers)}
     if len(steps) > 1:
@@ -182,7 +182,7 @@ def _step(cages: Sequence[_Cage]) -> int:
 
 
 def _parsed(mode: str) -> _Mode | None:
-    """Return a breakout; None for one of unequal ports."""
+    """A breakout; None for one of unequal ports."""
     match = MODE.fullmatch(mode.replace(" ", ""))
     if match is None:
         return None
@@ -227,7 +227,7 @@ def _modes(cages: Sequence[_Cage]) -> Mapping[str, str]:
 
 
 def _alias(cages: Sequence[_Cage], port: int) -> tuple[str | None, list[int]]:
-    """Return the pattern of the aliases of unsplit (port 0) or split (port 1) ports, and the cages that have others.
+    """The pattern of the aliases of unsplit (port 0) or split (port 1) ports, and the cages that have others.
 
     Images have slips: a few cages of many may differ.
     """
@@ -291,7 +291,7 @@ def _headroom(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _pools(text: str) -> Mapping[str, Any] | None:
-    """Return the pools that a template of buffers writes out; None if it computes them or takes them from elsewhere."""
+    """The pools that a template of buffers writes out; None if it computes them or takes them from elsewhere."""
     ingress, egress = _entry(text, "ingress_lossless_pool"), _entry(text, "egress_lossless_pool")
     if not all(one.get("size", "").isdecimal() and one.get("mode") for one in (ingress, egress)):
         return None
@@ -308,7 +308,7 @@ def _pools(text: str) -> Mapping[str, Any] | None:
 
 
 def _entry(text: str, name: str) -> dict[str, str]:
-    """Return the fields of an object of a JSON template."""
+    """The fields of an object of a JSON template."""
     found = re.search(rf'"{name}"\s*:\s*{{([^{{}}]*)}}', text)
     return dict(FIELD.findall(found[1])) if found else {}
 

@@ -69,7 +69,7 @@ class SonicReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         return shell_batch.ask(self._shell.line, commands, shell=ROOT)
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the running configuration, without netkit's own drain."""
+        """The running configuration, without netkit's own drain."""
         return self._state().files()
 
     def _state(self) -> SonicState:
@@ -119,7 +119,7 @@ class SonicReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         sanitized: bool = False,
         format: str = "text",  # noqa: A002
     ) -> dict[str, str]:
-        """Return CONFIG_DB as JSON; there is no candidate."""
+        """CONFIG_DB as JSON; there is no candidate."""
         del full, sanitized, format
         configs = {"running": "", "startup": "", "candidate": ""}
         if retrieve in {"all", "running"}:
@@ -310,7 +310,7 @@ class SonicShell(SshShell):
         return done
 
     def read(self, script: str) -> str:
-        """Return the output of a read-only script; raises AccessError if it fails."""
+        """The output of a read-only script; raises AccessError if it fails."""
         done = self.run(script)
         if done.exit_code != 0:
             raise AccessError(Problem(f"{self.device}: cannot be read: {reason(done)}", "check whether SONiC is up"))

@@ -23,7 +23,7 @@ PEERS = ("BGP_PEER_GROUP", "BGP_NEIGHBOR")
 FAMILIES = ("BGP_PEER_GROUP_AF", "BGP_NEIGHBOR_AF")
 FAMILY = "address-family ipv4 unicast"
 IPV4, IPV6 = "ipv4_unicast", "ipv6_unicast"
-"""The latter has lists of its own: it changes no route of IPv4, which alone is modelled."""
+"""The latter has separate lists: it changes no IPv4 routes, which are the only ones modelled."""
 AGGREGATES = "BGP_GLOBALS_AF_AGGREGATE_ADDR"
 CONFIG_DB = "config_db.json"
 
@@ -118,7 +118,7 @@ def router(config: Config) -> Router:
 
 
 def keeping(files: Files, kept: RetainedRouting) -> Files:
-    """Add what is to be retained to intended files, and leave the rest as written."""
+    """Add retained configuration to intended files, and leave the rest as written."""
     if FRR_CONF in files:
         return frr.keeping(files, kept)
     text = files[CONFIG_DB]

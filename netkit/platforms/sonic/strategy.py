@@ -18,8 +18,8 @@ from netkit.platforms.platform import version_key
 GCU = "GCU, RequiredValueIdentifier"
 YANG = "GCU, create-only"
 DERIVED = "derived"
-FILTER = "what may enter from outside changes"
-MANAGEMENT = "netkit's own access changes: the timed revert covers a mistake"
+FILTER = "the filter for packets from outside changes"
+MANAGEMENT = "netkit's own access changes: the timer reverts a mistake"
 FLAP = "the updater shuts the port and opens it again"
 SHARED = "buffers or queues of every port change"
 
@@ -68,7 +68,7 @@ OF_A_PORT = frozenset(
 
 
 def stands_for(path: Path) -> Path:
-    """Return the port that a row belongs to: the rows of a new port are new with it."""
+    """The port that a row belongs to: the rows of a new port are new with it."""
     if path[0] in OF_A_PORT and len(path) > 1:
         port = next((word for word in "|".join(path[1:]).split("|") if word.startswith("Ethernet")), "")
         return ("PORT", port, *path) if port else path

@@ -30,7 +30,7 @@ class Operation:
     value: Value | Row | dict[str, Row] | None = None
 
     def item(self) -> dict[str, object]:
-        """Return the operation as JSON patch has it."""
+        """The operation as JSON patch has it."""
         path = "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in self.place)
         entry: dict[str, object] = {"op": self.verb, "path": path}
         return entry if self.verb == "remove" else {**entry, "value": self.value}
@@ -69,7 +69,7 @@ def text(tables: Tables) -> str:
 
 
 def routing_mode(tables: Tables) -> str:
-    """Return the mode that decides what configures FRR."""
+    """The mode that decides what configures FRR."""
     return str(tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("docker_routing_config_mode", "separated"))
 
 
@@ -113,7 +113,7 @@ def merged(running: Tables, added: Tables) -> Tables:
 
 
 def operations(running: Tables, intended: Tables) -> list[Operation]:
-    """Return the operations that turn running tables into intended ones; they never leave a table empty."""
+    """The operations that turn running tables into intended ones; they never leave a table empty."""
     names = sorted(running.keys() | intended.keys())
     return [operation for table in names for operation in _table(running, intended, table)]
 

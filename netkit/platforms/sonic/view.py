@@ -128,7 +128,7 @@ def qos_view(lossless: LosslessProfile, switch: Switch, hardware: SonicHardware,
 
 
 def _distinct(ports: Iterable[Port]) -> tuple[PortProfile, ...]:
-    """Return each port profile once: a switch has two or three, however many ports."""
+    """Each port profile once: a switch has two or three, however many ports."""
     return tuple({id(port.profile): port.profile for port in ports}.values())
 
 
@@ -153,7 +153,7 @@ def _numbers(values: Iterable[int]) -> Numbers:
 
 
 def cable_length(profile: PortProfile) -> str:
-    """Return the CABLE_LENGTH value: the vendor's table row, so that switch and design get the same headroom."""
+    """The CABLE_LENGTH value: the vendor's table row, so that switch and design get the same headroom."""
     room = profile.headroom
     length = room.table_cable_m if room and room.table_cable_m else profile.cable.length_m
     return f"{math.ceil(length)}m"
@@ -178,7 +178,7 @@ def _strict_schedulers(
 
 
 def _ecn_profiles(profiles: tuple[PortProfile, ...]) -> tuple[SonicEcnProfile, ...]:
-    """Return one profile per set of thresholds; the fastest ports use the one that can be patched."""
+    """One profile per set of thresholds; the fastest ports use the one that can be patched."""
     speeds: dict[EcnThresholds, int] = {}
     for profile in profiles:
         speeds[profile.ecn] = max(profile.speed_gbps, speeds.get(profile.ecn, 0))
@@ -201,7 +201,7 @@ def _watchdog(watchdog: WatchdogTimers) -> SonicWatchdogTimes:
 
 
 def _explicit_headroom(profile: PortProfile, switch: Switch, hardware: SonicHardware) -> str:
-    """Return the name of the profile with a port's explicit headroom; empty if the switch computes it."""
+    """The name of the profile with a port's explicit headroom; empty if the switch computes it."""
     room, speed, cable = profile.headroom, profile.speed_gbps, cable_length(profile)
     if hardware.is_dynamic:
         # "NULL": the switch computes the headroom from speed, cable and MTU. A value from the intent is fixed, under a
@@ -214,7 +214,7 @@ def _explicit_headroom(profile: PortProfile, switch: Switch, hardware: SonicHard
                 f"give lossless.headroom for {speed}",
             )
         )
-    # buffermgrd looks for a profile with this name for each speed and cable, and uses an existing one as it is, so that
+    # buffermgrd looks for a profile with this name for each speed and cable, and uses an existing one unchanged, so
     # these values apply whether or not the lookup table of the image has them.
     return f"pg_lossless_{speed * 1000}_{cable}_profile"
 
@@ -306,7 +306,7 @@ class AccessRow:
 
 @dataclass(frozen=True, slots=True)
 class AccessTable:
-    """An access list of the control plane: who reaches its services."""
+    """An access list of the control plane: the permitted sources of its services."""
 
     name: str
     services: tuple[str, ...]
@@ -332,7 +332,7 @@ class SonicView:
     flood_kbps: int
     access: tuple[AccessTable, ...]
     edges: tuple[ExternalPort, ...]
-    """Ports with an access list of their own."""
+    """Ports with an access list."""
     qos: SonicQos | None
     highest_priority: int = HIGHEST_PRIORITY
 
@@ -344,7 +344,7 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     context = {"fabric": fabric, "switch": switch, "view": view, "words": words, "routing": plan}
     yield Artifact("config_db.json", "sonic/config_db.json.j2", context)
     if switch.routing_mode == "split":
-        # The container adds the zebra lines if they are missing; with them the file stays as it is.
+        # The container adds the zebra lines if they are missing; with them the file is unchanged.
         yield Artifact("frr.conf", "sonic/frr.conf.j2", {**context, "zebra_lines": words.zebra_lines})
 
 
@@ -404,10 +404,10 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
 
 
 def _access(switch: Switch) -> Iterator[AccessTable]:
-    """Yield who may reach the services of the control plane, and then what else has to pass.
+    """Yield the permitted sources of the services of the control plane, then other packets that must pass.
 
     With the first list caclmgrd drops all that no list accepts, except BGP, ICMP and DHCP: BFD among the switches has
-    to be in a list. No list can accept BFD and nothing else, so that one for peers outside would open SSH to them.
+    to be in a list. No list can accept only BFD, so one for peers outside would open SSH to them.
     """
     networks = switch.management.allowed if switch.management else ()
     if not networks:

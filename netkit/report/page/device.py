@@ -25,38 +25,38 @@ MOST_EVIDENCE = 20
 
 
 def causes(judged: Judged) -> dict[str, Any]:
-    """Return the causes, and how many are left out."""
-    found = judged.troubles
+    """The causes, and how many are left out."""
+    found = judged.causes
     listed = [cause_document(one, judged.layers.get(one.head.check, "")) for one in found[:MOST_CAUSES]]
     return {"causes": listed, "causes_left_out": len(found) - len(listed)}
 
 
-def cause_document(trouble: CauseGroup, layer: Layer | str) -> dict[str, Any]:
-    """Return a cause as plain values, with its first symptoms."""
-    symptoms = [_finding(one) for one in trouble.symptoms[:MOST_SYMPTOMS]]
-    findings = (trouble.head, *trouble.symptoms)
+def cause_document(group: CauseGroup, layer: Layer | str) -> dict[str, Any]:
+    """A cause as plain values, with its first symptoms."""
+    symptoms = [_finding(one) for one in group.symptoms[:MOST_SYMPTOMS]]
+    findings = (group.head, *group.symptoms)
     return {
-        "verdict": trouble.verdict.word,
-        "is_silenced": trouble.is_silenced,
-        "silences": [cut(text) for text in islice(trouble_silences(trouble), MOST_SYMPTOMS)],
-        "where": cut(where(trouble), 200),
+        "verdict": group.verdict.word,
+        "is_silenced": group.is_silenced,
+        "silences": [cut(text) for text in islice(trouble_silences(group), MOST_SYMPTOMS)],
+        "where": cut(where(group), 200),
         "layer": layer,
-        "places": trouble.places,
+        "places": group.places,
         "devices": list(dict.fromkeys(name(one.device) for one in findings if one.device))[:MOST_SYMPTOMS],
-        "head": _finding(trouble.head),
+        "head": _finding(group.head),
         "symptoms": symptoms,
-        "symptoms_left_out": len(trouble.symptoms) - len(symptoms),
+        "symptoms_left_out": len(group.symptoms) - len(symptoms),
     }
 
 
 def numbers(judged: Judged) -> Mapping[tuple[str, str], Sequence[int]]:
-    """Return the indexes of causes with a finding at each device and port; port "" is the whole device.
+    """The indexes of causes with a finding at each device and port; port "" is the whole device.
 
     A cause lists only some of its findings: this leads to it from each of them.
     """
     found: dict[tuple[str, str], list[int]] = {}
-    for number, trouble in enumerate(judged.troubles[:MOST_CAUSES]):
-        findings = (one for one in (trouble.head, *trouble.symptoms) if one.device)
+    for number, group in enumerate(judged.causes[:MOST_CAUSES]):
+        findings = (one for one in (group.head, *group.symptoms) if one.device)
         for key in dict.fromkeys((one.device, place) for one in findings for place in ("", *places(one))):
             found.setdefault(key, []).append(number)
     return found
@@ -180,7 +180,7 @@ def _ports(
 
 
 def _wrong(port: tuple[str, str], health: FabricHealth) -> table.Row:
-    """Return the state of a port, and the indexes of causes with a finding there."""
+    """The state of a port, and the indexes of causes with a finding there."""
     state = health.ports.get(port)
     causes = " ".join(map(str, health.causes.get(port, ())))
     return {"state": state.value if state else None, "causes": causes or None}

@@ -27,7 +27,7 @@ def page_json(reported: Reported) -> str:
 
 
 def document(reported: Reported) -> dict[str, Any]:
-    """Return a report as plain values."""
+    """A report as plain values."""
     judged = reported.judged
     found = list(devices(reported))
     tidy = [f"To clean up, with netkit silence end: {note}" for note in silence_notes(judged.silences)]
@@ -59,7 +59,7 @@ def document(reported: Reported) -> dict[str, Any]:
 
 
 def state(reported: Reported) -> HealthState:
-    """Return the state of the fabric; never healthy if nothing, or only a part, was judged."""
+    """The state of the fabric; never healthy if nothing, or only a part, was judged."""
     found = reported.judged.judgement
     if not found.examined:
         return HealthState.UNKNOWN
@@ -99,7 +99,7 @@ def _skipped(reported: Reported) -> dict[str, Any]:
 
 
 def by_check(reported: Reported) -> list[dict[str, Any]]:
-    """Return what each check examined and found."""
+    """What each check examined and found."""
     judged = reported.judged
     examined: Counter[str] = Counter()
     verdicts: Counter[tuple[str, Verdict]] = Counter()

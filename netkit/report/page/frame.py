@@ -44,13 +44,13 @@ def framed(data: dict[str, Any], links: Sequence[Link] = ()) -> str:
 
 
 def embedded(data: dict[str, Any]) -> str:
-    """Return data as JSON that is safe in a script element."""
+    """Data as JSON that is safe in a script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(ESCAPES)
 
 
 @cache
 def policy() -> str:
-    """Return the Content-Security-Policy: the report's own script and style, and nothing fetched."""
+    """The Content-Security-Policy: the report's own script and style, and nothing fetched."""
     return (
         f"default-src 'none'; script-src {digest(_script())}; style-src {digest(asset('page.css'))}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -58,7 +58,7 @@ def policy() -> str:
 
 
 def digest(text: str) -> str:
-    """Return the CSP source expression of a script or style."""
+    """The CSP source expression of a script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -40,7 +40,7 @@ class DesignedPort:
 
 
 def designed(device: Switch | Host, links: Mapping[tuple[str, str], Link]) -> tuple[DesignedPort, ...]:
-    """Return the ports of a switch, or the NICs of a host."""
+    """The ports of a switch, or the NICs of a host."""
     if isinstance(device, Switch):
         return tuple(
             DesignedPort(
@@ -68,7 +68,7 @@ def _speed(link: Link | None) -> float | None:
 
 
 def identity(place: DesignedPort) -> Row:
-    """Return the design's columns of a port."""
+    """The design's columns of a port."""
     return {"port": place.name, "kind": place.kind, "peer": place.peer, "peer_port": place.peer_port}
 
 
@@ -89,7 +89,7 @@ def rows(seen: DeviceContext, places: Sequence[DesignedPort], lossless: tuple[in
 
 
 def counters(seen: DeviceContext) -> Mapping[str, Mapping[str, int]]:
-    """Return the increments of counters over the window, by port, without those at 0."""
+    """The increments of counters over the window, by port, without those at 0."""
     found: dict[str, dict[str, int]] = {}
     for counter in NOTED:
         has_parts = COUNTERS[counter].scope != "port"
@@ -120,7 +120,7 @@ def _interface(facts: Facts, port: str) -> Row:
 
 
 def _neighbor(facts: Facts, place: DesignedPort) -> Row:
-    """Return the LLDP neighbour where it differs from the design."""
+    """The LLDP neighbour where it differs from the design."""
     found = _of(facts.neighbors, place.name)
     if not found:
         return {} if isinstance(facts.neighbors, Absent) else {"neighbor_seen": False}
@@ -153,7 +153,7 @@ def _module(facts: Facts, port: str) -> Row:
 
 
 def _light(lanes: Sequence[Lane]) -> Value:
-    """Return the received power of all lanes as text; one value if they are equal."""
+    """The received power of all lanes as text; one value if they are equal."""
     found = [lane.rx_dbm for lane in lanes]
     texts = ["–" if value is None else f"{value:.1f}" for value in found]  # the precision of modules
     if not any(value is not None for value in found):
@@ -162,7 +162,7 @@ def _light(lanes: Sequence[Lane]) -> Value:
 
 
 def _end(lanes: Sequence[Lane], quantity: str, end: Callable[[list[float]], float]) -> Value:
-    """Return the lowest or highest value of all lanes."""
+    """The lowest or highest value of all lanes."""
     found = [value for lane in lanes if (value := getattr(lane, quantity)) is not None]
     return rounded(end(found), 3) if found else None
 
@@ -285,7 +285,7 @@ METRICS = (
 
 
 def metrics(seen: DeviceContext, port: str, speed_gbps: float | None, lossless: tuple[int, ...]) -> Row:
-    """Return the metrics of a port, None where the device does not report, and its peaks in bytes."""
+    """The metrics of a port, None where the device does not report, and its peaks in bytes."""
     return {
         "pause": rounded(_pauses(seen, port, lossless), 3),
         "ecn": rounded(_marks(seen, port), 3),
@@ -316,7 +316,7 @@ def _load(seen: DeviceContext, port: str, speed_gbps: float | None) -> float | N
 
 
 def _filled(seen: DeviceContext, port: str, lossless: tuple[int, ...]) -> Row:
-    """Return the peaks within the window: in bytes by priority, and the worst as a share of its limit."""
+    """The peaks within the window: in bytes by priority, and the worst as a share of its limit."""
     if port not in seen.ports:
         return {}
     profile, row = seen.ports[port].profile, dict[str, Value]()
@@ -338,7 +338,7 @@ def _rate(deltas: "Iterator[Delta] | list[Delta]") -> float | None:
 
 
 def margin_db(facts: Facts, port: str) -> float | None:
-    """Return how far the weakest lane is above its module's low alarm; None if unknown."""
+    """How far the weakest lane is above its module's low alarm; None if unknown."""
     module = None if isinstance(facts.modules, Absent) else facts.modules.get(port)
     return min(_margins(module), default=None) if module is not None and module.is_present else None
 

@@ -39,7 +39,7 @@ def column(values: Sequence[Value]) -> dict[str, Any]:
 
 
 def _identity(value: Value) -> tuple[type, Value]:
-    """Return a key that also distinguishes True from 1."""
+    """A key that also distinguishes True from 1."""
     return type(value), value
 
 

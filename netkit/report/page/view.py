@@ -69,7 +69,7 @@ class UpToNow:
         self._now: dict[str, Measured] = {}
 
     def readings(self, device: str, place: str, quantity: str) -> Sequence[tuple[float, float]]:
-        """Return the values of a quantity with their times, earliest first."""
+        """The values of a quantity with their times, earliest first."""
         now = self._measured(device).values.get(place, {}).get(quantity)
         earlier = self._earlier.readings(device, place, quantity)
         return earlier if now is None else [*earlier, (self._snapshot.taken_s, now)]
@@ -82,7 +82,7 @@ class UpToNow:
 
 
 def series(judgement: Judgement, history: History) -> tuple[Series, ...]:
-    """Return the measurements of modules with something wrong."""
+    """The measurements of modules with something wrong."""
     found: list[Series] = []
     for device, place in dict.fromkeys(_optical(judgement.findings)):
         found += _of_port(history, device, place)
@@ -113,7 +113,7 @@ def thinned(points: Points) -> Points:
 
 
 def document(trends: Trends) -> dict[str, Any]:
-    """Return trends as plain values."""
+    """Trends as plain values."""
     return {
         "runs": [
             {
@@ -196,7 +196,7 @@ def _worst(found: Judgement) -> Mapping[str, HealthState]:
 
 
 def port_states(judgement: Judgement) -> Mapping[tuple[str, str], HealthState]:
-    """Return the states of ports with something wrong, by device and port."""
+    """The states of ports with something wrong, by device and port."""
     worst: dict[tuple[str, str], Verdict] = {}
     for finding in judgement.findings:
         if finding.verdict > Verdict.SKIPPED and finding.silenced is None:
@@ -206,5 +206,5 @@ def port_states(judgement: Judgement) -> Mapping[tuple[str, str], HealthState]:
 
 
 def places(finding: Finding) -> tuple[str, ...]:
-    """Return the possible ports of a finding: its place, or the part before a priority or lane."""
+    """The possible ports of a finding: its place, or the part before a priority or lane."""
     return tuple(dict.fromkeys(part for part in (finding.place, finding.place.rpartition("/")[0]) if part))

@@ -33,7 +33,7 @@
     }
   }
 
-  /** Return what stands at the top of the window, unless that is the beginning of the page. */
+  /** Return the element at the top of the window, unless that is the beginning of the page. */
   function anchor() {
     if (!scrollY) return null;
     return [...document.querySelectorAll("#main [id]")].find((one) => one.getClientRects().length && one.getBoundingClientRect().top >= 0);

@@ -185,11 +185,11 @@ def test_over_rest_what_is_not_told_of_all_ports_at_once_is_asked_port_by_port(
     monkeypatch.setattr(rest_line, "PAUSE_S", 0)
     monkeypatch.setattr(rest, "LEAST_S", 0.1)
     found = views(ViewSubject("leaf01", "5.16.1", ("swp1",), lossless=(3,)))
-    whole = next(view for view in found if view.otherwise and len(view.commands) == 1)
+    whole = next(view for view in found if view.fallback and len(view.commands) == 1)
     with switch(answers) as line:
         replies = ask_by_rest(line, whole.commands, lambda: True)
         assert [reply.failure for reply in replies] == [failure]
-        assert instead((whole,), dict(zip(whole.commands, replies, strict=True)), Readings()) == (whole.otherwise,)
+        assert instead((whole,), dict(zip(whole.commands, replies, strict=True)), Readings()) == (whole.fallback,)
         assert line.is_alive
 
 

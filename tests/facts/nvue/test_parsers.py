@@ -64,7 +64,7 @@ def test_every_kind_a_switch_can_tell_is_yielded() -> None:
 def test_what_a_switch_looks_up_port_by_port_is_costly() -> None:
     for view in VIEWS:
         is_by_port = any("include=" in command for command in view.commands)
-        assert view.is_costly == is_by_port == (view.otherwise is not None), view.commands
+        assert view.is_costly == is_by_port == (view.fallback is not None), view.commands
 
 
 @pytest.mark.parametrize(("version", "count"), [("5.9.2", 0), ("5.12.1", 0), ("5.13.0", 3), ("5.16.1", 3), ("", 3)])
@@ -73,22 +73,22 @@ def test_parts_of_all_ports_are_asked_at_once_where_the_release_can(version: str
     at_once = [view for view in found if any("include=" in command for command in view.commands)]
     assert len(at_once) == count
     commands = {command for view in found if view not in at_once for command in view.commands}
-    each = {command for view in at_once if view.otherwise for command in view.otherwise.commands}
+    each = {command for view in at_once if view.fallback for command in view.fallback.commands}
     ports = (f"nv show interface {port} counters qos -o json" for port in SUBJECT.ports)
     assert set(ports) <= (each if count else commands)
 
 
 def test_parts_tell_the_same_at_once_and_port_by_port() -> None:
-    for view in (view for view in VIEWS if view.otherwise):
+    for view in (view for view in VIEWS if view.fallback):
         whole = json.loads(own(view)[-1])
         (path,) = re.findall(r"include=/\*/([a-z/-]+)", view.commands[-1])
         parts = {port: reduce(getitem, path.split("/"), whole[port]) for port in whole}
-        assert view.otherwise is not None
+        assert view.fallback is not None
         beside = dict(zip(view.commands, own(view), strict=True))
         one_by_one = {f"nv show interface {port} {path.replace('/', ' ')} -o json": one for port, one in parts.items()}
         texts = {command: json.dumps(one) for command, one in one_by_one.items()} | beside
-        found = tuple(texts.get(command, "") for command in view.otherwise.commands)
-        assert told(view.otherwise, *found) == told(view, *own(view))
+        found = tuple(texts.get(command, "") for command in view.fallback.commands)
+        assert told(view.fallback, *found) == told(view, *own(view))
 
 
 def test_a_switch_without_ports_is_asked_for_itself_alone() -> None:

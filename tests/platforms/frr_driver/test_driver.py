@@ -321,7 +321,7 @@ def test_what_has_no_effect_is_found_whatever_the_switch_says(
         device.load_candidate(driven.candidate("frr", device, edited("leaf01", file, before, after)))
         with (
             driven.broken(lab, "apply-fails-quietly", "leaf01"),
-            pytest.raises(DeviceError, match=f"reports that the change is applied, but does not run it: .*{left}"),
+            pytest.raises(DeviceError, match=f"reports the change as applied, but does not run it: .*{left}"),
         ):
             device.commit_config(revert_in=600)
         device.rollback()

@@ -214,7 +214,7 @@ def test_users_a_switch_takes_in_no_form_are_left_out_and_told(driver: NvueDrive
     driver.commit_config(revert_in=LONG_S)
 
     (told,) = driver.left_out()
-    assert told.startswith("everything is set except SNMPv3 users: the switch refuses")
+    assert told.startswith("everything is applied except SNMPv3 users: the switch refuses")
     assert "<secret>" in told
     assert not any(value in told for value in SECRETS.values())
     assert {change.path[:4] for change in changes(driver, files_of(wanted))} == {(*USERS, "second")}

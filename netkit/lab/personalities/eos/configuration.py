@@ -76,11 +76,11 @@ class EosSection:
                 yield entry.words[len(start) :]
 
     def one(self, *start: str) -> Words | None:
-        """Return the remaining words of the first line with this prefix, if any."""
+        """The remaining words of the first line with this prefix, if any."""
         return next(self.find(*start), None)
 
     def word(self, *start: str) -> str:
-        """Return the word after a prefix, or an empty string."""
+        """The word after a prefix, or an empty string."""
         found = self.one(*start)
         return found[0] if found else ""
 
@@ -88,7 +88,7 @@ class EosSection:
         return any(entry.words == words and not entry.is_negated for entry in self.entries.values())
 
     def is_off(self, *words: str) -> bool:
-        """Return whether the line is present with `no`."""
+        """Whether the line is present with `no`."""
         return any(entry.words == words and entry.is_negated for entry in self.entries.values())
 
     def sections(self, *start: str) -> Iterator[tuple[Words, "EosSection"]]:
@@ -98,12 +98,12 @@ class EosSection:
                 yield entry.words[len(start) :], entry.section
 
     def section(self, *words: str) -> "EosSection":
-        """Return a section by its header; empty if there is none."""
+        """A section by its header; empty if there is none."""
         entry = self.entries.get(words)
         return entry.section if entry is not None and entry.section is not None else EosSection()
 
     def sorted(self) -> list[EosEntry]:
-        """Return the entries in the order EOS prints them."""
+        """The entries in the order EOS prints them."""
         return sorted(self.entries.values(), key=_place)
 
     def _starting(self, start: Words) -> list[EosEntry]:
@@ -161,7 +161,7 @@ def _joined(entries: list[EosEntry]) -> EosEntry:
 
 
 def _place(entry: EosEntry) -> tuple[int, int, tuple[object, ...], int, tuple[object, ...]]:
-    """Return the sort key: by rule, with all lines about one neighbour together, then in natural order."""
+    """The sort key: by rule, with all lines about one neighbour together, then in natural order."""
     rule = entry.rule
     cluster = natural(entry.words[1]) if rule.group else ()
     return (rule.block, rule.group or rule.rank, cluster, rule.rank, natural(" ".join(entry.words)))
@@ -287,7 +287,7 @@ def differences(running: EosSection, intended: EosSection, name: str) -> str:
 
 
 def as_commands(config: EosSection) -> dict[str, object]:
-    """Return the JSON form of a configuration, as eAPI returns it."""
+    """The JSON form of a configuration, as eAPI returns it."""
     result: dict[str, object] = {}
     for entry in config.sorted():
         line = f"{'no ' if entry.is_negated else ''}{' '.join(entry.words)}"

@@ -22,7 +22,7 @@ LARGEST_ASN = 2**32 - 1
 
 
 def reader(kind: str) -> Reader:
-    """Return the reader of a kind such as `int:1-8` or `=permit|deny`; raise KeyError for an unknown kind."""
+    """The reader of a kind such as `int:1-8` or `=permit|deny`; raise KeyError for an unknown kind."""
     if kind.startswith("="):
         return one_of(kind.removeprefix("=").split("|"))
     name, _, limits = kind.partition(":")
@@ -94,7 +94,7 @@ def _asn(word: str) -> str | None:
 
 
 def _interface(prefix: str, shortest: str, numbers: str) -> Reader:
-    """Return a reader of interface names in any case, abbreviated down to `shortest`."""
+    """A reader of interface names in any case, abbreviated down to `shortest`."""
     form = re.compile(rf"([a-z-]+)({numbers})", re.ASCII | re.IGNORECASE)
 
     def read(word: str) -> str | None:
@@ -182,7 +182,7 @@ _PORT_LIST = re.compile(r"[a-z]+(\d[\d/]*(?:-\d[\d/]*)?(?:,\d[\d/]*(?:-\d[\d/]*)
 
 
 def take_list(kind: str, words: Sequence[str], ports: Sequence[str]) -> tuple[tuple[str, ...], int] | None:
-    """Return the items of the list at the start of `words` and the number of words used, or None."""
+    """The items of the list at the start of `words` and the number of words used, or None."""
     if kind == "ethernets":
         found = port_list(words[0], ports) if words else ()
         return (found, 1) if found else None
@@ -235,7 +235,7 @@ class Piece:
     read: Reader | None = None
 
     def take(self, words: Words, ports: Sequence[str]) -> tuple[Words, int] | None:
-        """Return the normalised words (several for a list) and the number of words used, or None."""
+        """The normalised words (several for a list) and the number of words used, or None."""
         if self.text == "text":
             return ((" ".join(words),), len(words)) if words else None
         if self.text in SPREAD:
@@ -265,7 +265,7 @@ class EosRule:
 
     @property
     def spread(self) -> str:
-        """The kind of list in the rule, if any; each item of the list is an entry of its own."""
+        """The kind of list in the rule, if any; each item of the list is a separate entry."""
         return next((piece.text for piece in self.pieces if piece.text in SPREAD), "")
 
 
@@ -279,7 +279,7 @@ class EosLine:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The lines that a typed line stands for."""
+    """The lines that a typed line expands to."""
 
     rule: EosRule
     lines: tuple[EosLine, ...]

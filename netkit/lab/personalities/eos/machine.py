@@ -48,7 +48,7 @@ class Timer:
 class EosMachine:
     """Running and startup configuration, sessions, checkpoints and the commit timer of one switch.
 
-    The commit timer fires in a thread of its own; hold `lock` around any other access.
+    The commit timer fires in its own thread; hold `lock` around any other access.
     """
 
     def __init__(self, node: Node) -> None:

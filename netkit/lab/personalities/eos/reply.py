@@ -51,7 +51,7 @@ class NoJsonError(EosCommandError):
 
 
 def invalid(words: Sequence[str], understood: int) -> InvalidCommandError:
-    """Return the error for the first word that was not understood."""
+    """The error for the first word that was not understood."""
     if understood >= len(words):
         return InvalidCommandError(
             f"Incomplete command (at token {len(words) - 1}: '{words[-1]}')" if words else "Incomplete command"
@@ -102,7 +102,7 @@ class EosFlash:
         self._path(name).unlink(missing_ok=True)
 
     def checkpoints(self) -> tuple[tuple[str, float], ...]:
-        """Return the checkpoints with their modification times."""
+        """The checkpoints with their modification times."""
         found = sorted((self._folder / CHECKPOINTS).glob("[A-Za-z0-9]*"))
         return tuple((path.name, path.stat().st_mtime) for path in found)
 

@@ -20,7 +20,7 @@ class Drain:
 
 
 def drained_ports(config: EosSection, ports: tuple[str, ...]) -> dict[str, Drain]:
-    """Return the ports in maintenance mode, with the drain of the BGP neighbor on each."""
+    """The ports in maintenance mode, with the drain of the BGP neighbor on each."""
     maintenance = config.section("maintenance")
     found: dict[str, Drain] = {}
     for (unit,), section in maintenance.sections("unit"):
@@ -105,7 +105,7 @@ def frr(config: EosSection, kernel_names: Mapping[str, str]) -> str:
 
 
 def running_bgp(config: EosSection) -> tuple[str, EosSection] | None:
-    """Return the AS number and section of the BGP process if it runs."""
+    """The AS number and section of the BGP process if it runs."""
     if not is_routing(config):
         return None
     return next(((rest[0], section) for rest, section in config.sections("router", "bgp")), None)
@@ -121,7 +121,7 @@ def routes_by_ipv6(config: EosSection) -> bool:
 
 
 def neighbors(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> tuple[PortNeighbor, ...]:
-    """Return the unnumbered neighbours on routed ports with IPv6, which router advertisements can discover."""
+    """The unnumbered neighbours on routed ports with IPv6, which router advertisements can discover."""
     if not config.has("ipv6", "unicast-routing"):
         return ()
     found = []
@@ -172,14 +172,14 @@ def _routing_bgp(config: EosSection, asn: str, bgp: EosSection, kernel_names: Ma
 
 
 def numbered(bgp: EosSection) -> tuple[str, ...]:
-    """Return the neighbours that are identified by an IPv4 address and have an AS number, or that of their group."""
+    """The neighbours that are identified by an IPv4 address and have an AS number, or that of their group."""
     with_asn = {rest[0] for rest in bgp.find("neighbor") if rest[1] == "remote-as"}
     names = dict.fromkeys(rest[0] for rest in bgp.find("neighbor") if rest[0].count(".") == 3)
     return tuple(name for name in names if {name, group_of(bgp, name)} & with_asn)
 
 
 def group_of(bgp: EosSection, neighbor: str) -> str:
-    """Return the peer group of a neighbour by address; empty if it has none."""
+    """The peer group of a neighbour by address; empty if it has none."""
     return bgp.word("neighbor", neighbor, "peer", "group") if neighbor.count(".") == 3 else ""
 
 
@@ -241,7 +241,7 @@ def numbered_on_ports(config: EosSection, bgp: EosSection) -> Iterator[PortNeigh
 def _family_v6(
     config: EosSection, bgp: EosSection, found: tuple[PortNeighbor, ...], kernel_names: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the family of IPv6. A line of its own stands in for the same one of the process."""
+    """Yield the family of IPv6. A line of the family replaces the same line of the process."""
     family = bgp.section("address-family", "ipv6")
     active = [group for group in groups(bgp) if family.has("neighbor", group, "activate")]
     if not active:
@@ -269,7 +269,7 @@ def _family_v6(
 
 
 def policy_v6(config: EosSection, bgp: EosSection, group: str, direction: str) -> str:
-    """Return the route map that applies to a peer group in the family of IPv6."""
+    """The route map that applies to a peer group in the family of IPv6."""
     family = bgp.section("address-family", "ipv6")
     lines = [*family.find("neighbor", group, "route-map"), *bgp.find("neighbor", group, "route-map")]
     return _in_force(config, bgp, group, direction, next((rest[0] for rest in lines if rest[1] == direction), ""))
@@ -301,7 +301,7 @@ def is_active(bgp: EosSection, group: str) -> bool:
 
 
 def policy_of(config: EosSection, bgp: EosSection, group: str, direction: str) -> str:
-    """Return the route map that applies to a peer group.
+    """The route map that applies to a peer group.
 
     Without IPv6 next hops for IPv4 a session comes up and carries nothing. A missing route map permits everything
     unless `missing-policy` denies.

@@ -124,7 +124,7 @@ def version(context: ShowContext, _: Captured) -> EosReply:
 
 
 def serial(context: ShowContext) -> str:
-    """Return a serial number that cannot be mistaken for a real one."""
+    """A serial number that cannot be mistaken for a real one."""
     return f"LAB-{context.machine.node.name}"
 
 
@@ -243,7 +243,7 @@ def clock(context: ShowContext, _: Captured) -> EosReply:
 
 
 def local(context: ShowContext, at_s: float) -> datetime:
-    """Return a time in the configured zone; UTC if this machine does not know the zone."""
+    """A time in the configured zone; UTC if this machine does not know the zone."""
     try:
         zone: tzinfo = ZoneInfo(context.config.word("clock", "timezone") or "UTC")
     except (ZoneInfoNotFoundError, ValueError):

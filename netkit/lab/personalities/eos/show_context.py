@@ -70,7 +70,7 @@ class ShowContext:
                 yield reading.name, reading
 
     def port_of(self, kernel_name: str) -> str:
-        """Return the NOS name of a kernel interface, or the kernel name if it is not a port."""
+        """The NOS name of a kernel interface, or the kernel name if it is not a port."""
         names = self.machine.node.kernel_names
         return next((port for port, name in names.items() if name == kernel_name), kernel_name)
 

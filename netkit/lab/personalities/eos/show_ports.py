@@ -104,7 +104,7 @@ def _virtual(context: ShowContext) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _counters(reading: SwitchPortReading) -> dict[str, int]:
-    """Return the counters of a port. The kernel does not distinguish multicast from unicast."""
+    """The counters of a port. The kernel does not distinguish multicast from unicast."""
     traffic = reading.traffic
     return {
         "inOctets": traffic.rx_bytes,
@@ -216,7 +216,7 @@ INTERFACE_VIEWS = (
 
 
 DARK_DBM = -30.0
-"""What EOS prints for a lane without light."""
+"""What EOS prints for a lane without a signal."""
 FEC_WORDS = {"rs": "reedSolomon544", "fc": "fireCode", "none": "disabled", "": "disabled"}
 CODEWORD_SIZE = {"rs": 544, "fc": 2112}
 FEC_LANES = 16
@@ -303,7 +303,7 @@ def _limits(module: TransceiverReading) -> Iterator[tuple[str, ModuleThresholds 
 
 
 def _threshold(limits: ModuleThresholds | None) -> dict[str, float]:
-    """Return thresholds as EOS prints them; 0 where the module has none."""
+    """Thresholds as EOS prints them; 0 where the module has none."""
     if limits is None:
         return {"lowAlarm": 0.0, "lowWarn": 0.0, "highWarn": 0.0, "highAlarm": 0.0}
     return {

@@ -38,7 +38,7 @@ class Neighbors:
                 yield self.context.port_of(name), peers.get(name, {}), detail
 
     def address(self, port: str, detail: Mapping[str, Any]) -> str:
-        """Return the link-local address with the short port name as zone; empty until it is discovered."""
+        """The link-local address with the short port name as zone; empty until it is discovered."""
         address = str(detail.get("bgpNeighborAddr", NOT_FOUND))
         if ":" not in address:
             return "" if address == NOT_FOUND else address

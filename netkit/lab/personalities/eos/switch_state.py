@@ -72,7 +72,7 @@ def profiles(config: EosSection) -> dict[str, EosQosProfile]:
 
 
 def profile_of(config: EosSection, port: EosSection) -> EosQosProfile:
-    """Return the QoS profile of a port; a missing profile is silently accepted and has no effect."""
+    """The QoS profile of a port; a missing profile is silently accepted and has no effect."""
     name = port.word("service-profile")
     return profiles(config).get(name, EosQosProfile(name))
 
@@ -114,7 +114,7 @@ def _ecn(section: EosSection) -> EcnState | None:
 
 
 def watchdog_times(config: EosSection) -> EosWatchdogSettings:
-    """Return the global watchdog settings; a polling interval longer than half the timeout is reduced, as EOS does."""
+    """The global watchdog settings; a polling interval longer than half the timeout is reduced, as EOS does."""
     start = ("priority-flow-control", "pause", "watchdog")
     timeout = float(config.word(*start, "default", "timeout") or 0)
     recovery = float(config.word(*start, "default", "recovery-time") or 0)
@@ -137,7 +137,7 @@ def class_of_dscp(config: EosSection) -> tuple[int, ...]:
 
 
 def of_class(config: EosSection, *targets: str) -> tuple[int, ...]:
-    """Return the queue or priority group of each traffic class; by default the one of the same number."""
+    """The queue or priority group of each traffic class; by default the one of the same number."""
     result = list(range(PRIORITIES))
     for traffic_class, _, target, number in config.find("qos", "map", "traffic-class"):
         if target in targets:
@@ -146,7 +146,7 @@ def of_class(config: EosSection, *targets: str) -> tuple[int, ...]:
 
 
 def port_qos(config: EosSection, port: EosSection, *, is_routed: bool) -> QosState:
-    """Return the QoS state of a port. By default a routed port trusts DSCP and a switched port trusts CoS."""
+    """The QoS state of a port. By default a routed port trusts DSCP and a switched port trusts CoS."""
     profile = profile_of(config, port)
     trust = profile.trust or ("dscp" if is_routed else "cos")
     is_pfc_on = profile.has_pfc and not config.has("priority-flow-control", "all", "off")
@@ -193,7 +193,7 @@ class EosMlag:
 
 
 def mlag(config: EosSection) -> EosMlag | None:
-    """Return the MLAG of a switch; one that lacks a setting, or whose interface has no address, stays off."""
+    """The MLAG of a switch; one that lacks a setting, or whose interface has no address, stays off."""
     section = config.section("mlag", "configuration")
     names = (section.word("domain-id"), section.word("local-interface"), section.word("peer-address"))
     own = config.section("interface", names[1]).word("ip", "address").partition("/")[0]
@@ -205,20 +205,20 @@ def mlag(config: EosSection) -> EosMlag | None:
 
 
 def members(config: EosSection, channel: str) -> tuple[str, ...]:
-    """Return the ports of a port channel."""
+    """The ports of a port channel."""
     number = channel.removeprefix("Port-Channel")
     found = config.sections("interface")
     return tuple(name for (name,), section in found if section.word("channel-group") == number)
 
 
 def switched(config: EosSection, section: EosSection) -> EosSection:
-    """Return the section that says which VLANs a port carries: that of its port channel, if it is a member."""
+    """The section with the VLANs of a port: that of its port channel, if it is a member."""
     number = section.word("channel-group")
     return config.section("interface", f"Port-Channel{number}") if number else section
 
 
 def tagged_vlans(config: EosSection, section: EosSection) -> tuple[int, ...]:
-    """Return the VLANs that a trunk carries with a tag: a VLAN with a trunk group only if the trunk has it too."""
+    """The VLANs that a trunk carries with a tag: a VLAN with a trunk group only if the trunk has it too."""
     if is_routed(section) or section.word("switchport", "mode") != "trunk":
         return ()
     groups = {rest[0] for rest in section.find("switchport", "trunk", "group")}
@@ -233,7 +233,7 @@ def tagged_vlans(config: EosSection, section: EosSection) -> tuple[int, ...]:
         and number != native
         and (not allowed or int(number) in numbers)
         and ((kept := {rest[0] for rest in vlan.find("trunk", "group")}) == set() or kept & groups)
-        and (between is None or between.interface != f"Vlan{number}")  # an interface of its own in the lab
+        and (between is None or between.interface != f"Vlan{number}")  # a separate interface in the lab
     )
 
 
@@ -265,7 +265,7 @@ def switch_state(config: EosSection, kernel_names: Mapping[str, str]) -> SwitchS
 
 
 def _access(config: EosSection) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the services of the management VRF with an access list, and who reaches them."""
+    """Yield the services of the management VRF with an access list, and the permitted sources."""
     vrf = management_vrf(config)
     ssh, api = config.section("management", "ssh"), config.section("management", "api", "http-commands")
     for section, service in ((ssh, "ssh"), (config, "snmp")):
@@ -278,7 +278,7 @@ def _access(config: EosSection) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _permitted(config: EosSection, name: str) -> tuple[str, ...]:
-    """Return what a standard list permits; a list that does not exist permits everything."""
+    """What a standard list permits; a list that does not exist permits everything."""
     rules = [entry.words for entry in config.section("ip", "access-list", "standard", name).sorted()]
     if not rules:
         return (ANYONE,)
@@ -286,7 +286,7 @@ def _permitted(config: EosSection, name: str) -> tuple[str, ...]:
 
 
 def addresses(section: EosSection) -> tuple[str, ...]:
-    """Return the addresses of an interface, of IPv4 and IPv6."""
+    """The addresses of an interface, of IPv4 and IPv6."""
     return tuple(rest[0] for word in ("ip", "ipv6") for rest in section.find(word, "address"))
 
 
@@ -301,7 +301,7 @@ def is_routed(section: EosSection) -> bool:
 
 
 def access_vlan(config: EosSection, section: EosSection) -> int:
-    """Return the VLAN of a switched port, or 0; the default VLAN 1 bridges nothing in the lab."""
+    """The VLAN of a switched port, or 0; the default VLAN 1 bridges nothing in the lab."""
     is_trunk = section.word("switchport", "mode") == "trunk"
     number = native_vlan(section) if is_trunk else section.word("switchport", "access", "vlan")
     return int(number) if not is_routed(section) and number and is_vlan(config, number) else 0
@@ -339,13 +339,13 @@ def _rules(config: EosSection, name: str) -> Iterator[FilterRule]:
 
 
 def speed_gbps(section: EosSection) -> int:
-    """Return the configured speed; 0 means that of the module."""
+    """The configured speed; 0 means that of the module."""
     speed = section.word("speed").partition("g")[0]
     return int(speed) if speed.isdigit() else 0
 
 
 def fec(section: EosSection) -> str:
-    """Return the configured FEC; empty means that of the module."""
+    """The configured FEC; empty means that of the module."""
     if section.is_off("error-correction", "encoding"):
         return "none"
     return FEC_WORDS.get(section.word("error-correction", "encoding"), "")
@@ -381,7 +381,7 @@ def management_vrf(config: EosSection) -> str:
 
 
 def gnmi(config: EosSection) -> GnmiState | None:
-    """Return the gNMI server if it listens in the management VRF."""
+    """The gNMI server if it listens in the management VRF."""
     server = config.section("management", "api", "gnmi")
     for _, transport in server.sections("transport", "grpc"):
         if not transport.has("shutdown") and (transport.word("vrf") or "default") == management_vrf(config):
@@ -396,7 +396,7 @@ def snmp_vrfs(config: EosSection) -> tuple[str, ...]:
 
 
 def snmp(config: EosSection) -> SnmpState | None:
-    """Return the SNMP agent if it answers in the management VRF."""
+    """The SNMP agent if it answers in the management VRF."""
     users = tuple(_snmp_users(config))
     communities = tuple(rest[0] for rest in config.find("snmp-server", "community"))
     if management_vrf(config) not in snmp_vrfs(config) or not (users or communities):

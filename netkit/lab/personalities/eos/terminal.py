@@ -186,7 +186,7 @@ class Terminal:
         self.machine = machine
         self.user = user
         self.config_mode: ConfigMode | None = None
-        # A login gets the privilege of its account only when authorization says so; others must ask for it.
+        # A login gets the privilege of its account only with authorization; others must enable it.
         self.is_privileged = machine.running.word("aaa", "authorization", "exec", "default") == "local"
 
     @property
@@ -218,7 +218,7 @@ class Terminal:
             self.config_mode = None
 
     def session(self) -> ConfigSession:
-        """Return the session of the current mode."""
+        """The session of the current mode."""
         if self.config_mode is None or self.config_mode.session is None:
             raise InvalidCommandError("Invalid input (not in a configuration session)")
         return self.config_mode.session

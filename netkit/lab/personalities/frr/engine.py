@@ -79,7 +79,7 @@ def daemons(text: str) -> frozenset[str]:
 
 
 def snmp(text: str) -> SnmpState | None:
-    """Return the SNMPv3 users that exist and may read; None without any."""
+    """The SNMPv3 users that exist and may read; None without any."""
     split = (line.split(maxsplit=1) for line in files.lines(text))
     directives = [(words[0], words[1]) for words in split if len(words) == 2]
     readers = {value.split()[0] for key, value in directives if key == "rouser"}

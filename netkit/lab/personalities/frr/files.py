@@ -246,7 +246,7 @@ def complaints(place: str, text: str) -> Iterator[str]:
 
 
 def read(node: Node, place: str) -> str:
-    """Return a file of the node; empty if it does not exist."""
+    """A file of the node; empty if it does not exist."""
     path = node.file(place)
     return path.read_text(encoding="utf-8") if path.is_file() and not path.is_symlink() else ""
 

@@ -113,7 +113,7 @@ class LinuxHost(Personality):
         self._tree_lock = threading.Lock()
 
     def installed(self) -> tuple[str, ...]:
-        """Return the programs of this host: tools of other vendors' NICs are not on it."""
+        """The programs of this host: tools of other vendors' NICs are not on it."""
         others = {name for driver, names in OF_FAMILY.items() if driver != self.machine.family.driver for name in names}
         return tuple(name for name in self.programs if name not in others)
 
@@ -156,12 +156,12 @@ class LinuxHost(Personality):
         return SYSTEM_PROGRAMS[call.program](self, call)
 
     def settings(self, interface: str) -> NicSettings:
-        """Return a NIC's settings for the hardware model and the traffic engine."""
+        """A NIC's settings for the hardware model and the traffic engine."""
         with self._tree_lock:
             return nic_settings(self.machine, self.tree, self.machine.cards[interface])
 
     def data_tos(self, interface: str) -> int:
-        """Return the TOS of NCCL's traffic: NCCL_IB_TC if set, else the NIC's traffic class."""
+        """The TOS of NCCL's traffic: NCCL_IB_TC if set, else the NIC's traffic class."""
         of_nic = traffic_class(self.tree, self.machine.cards[interface])
         of_nccl = declared.assignments(self.node.file("/etc/nccl.conf")).get("NCCL_IB_TC", "")
         return int(of_nccl) if of_nccl.isdecimal() and int(of_nccl) <= 255 else of_nic

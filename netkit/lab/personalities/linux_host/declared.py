@@ -111,7 +111,7 @@ class _Reader:
         self.problems: list[str] = []
 
     def links(self) -> Mapping[str, frozenset[Section]]:
-        """Return the units that networkd reads, by name."""
+        """The units that networkd reads, by name."""
         found: dict[str, list[Section]] = {}
         with tempfile.TemporaryDirectory() as scratch:
             folders = [self._top / NETWORK_FOLDER, *self._from_netplan(Path(scratch))]
@@ -171,7 +171,7 @@ class _Reader:
         return found
 
     def names(self) -> Mapping[str, udev.UdevOutcome]:
-        """Return the outcome of the udev rules for the rail NICs and for devices they must not match."""
+        """The outcome of the udev rules for the rail NICs and for devices they must not match."""
         rules: list[tuple[udev.Token, ...]] = []
         for file in sorted((self._top / RULES_FOLDER).glob("*.rules")):
             try:
@@ -210,7 +210,7 @@ class _Reader:
         return frozenset(scripts)
 
     def firmware(self) -> Mapping[str, int]:
-        """Return the firmware parameters of the NICs, including defaults."""
+        """The firmware parameters of the NICs, including defaults."""
         parameters = parameters_of(self._host)
         found = {parameter.name: parameter.default for parameter in parameters.values()}
         for key, value in self._assignments(FIRMWARE_FILE).items():
@@ -238,7 +238,7 @@ class _Reader:
 
 
 def settings_of(text: str) -> list[str]:
-    """Return the lines that are neither empty nor comments."""
+    """The lines that are neither empty nor comments."""
     return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 

@@ -39,7 +39,7 @@ class NicFamily:
         return self.driver == "mlx5_core"
 
     def counted(self, names: Mapping[str, tuple[str, ...]], counts: Mapping[str, int]) -> Mapping[str, int]:
-        """Return counters by the names of this family."""
+        """Counters by the names of this family."""
         return counts if self.is_mellanox else {own: sum(counts.get(one, 0) for one in of) for own, of in names.items()}
 
 
@@ -120,6 +120,6 @@ AMD = NicFamily(
 
 
 def family_of(host: Host) -> NicFamily:
-    """Return the family of a host's NICs, by the name of their model."""
+    """The family of a host's NICs, by the name of their model."""
     kind = host.model.nic
     return BROADCOM if kind.startswith("BCM") else AMD if kind.startswith("Pollara") else MELLANOX

@@ -73,7 +73,7 @@ OF_FIRST_PORT = ("LINK_TYPE_P1", "ROCE_CC_PRIO_MASK_P1", "CNP_DSCP_P1", "CNP_802
 
 
 def parameters_of(host: Host) -> Mapping[str, Parameter]:
-    """Return the parameters of a host's NICs: those with two ports have some for each."""
+    """The parameters of a host's NICs: those with two ports have some for each."""
     if not any(port_of(nic.pci) == SECOND_PORT for nic in host.nics):
         return PARAMETERS
     second = (replace(PARAMETERS[name], name=f"{name[:-1]}{SECOND_PORT}") for name in OF_FIRST_PORT)
@@ -81,7 +81,7 @@ def parameters_of(host: Host) -> Mapping[str, Parameter]:
 
 
 def port_of(pci: str) -> int:
-    """Return which port of its card is at a PCI address."""
+    """Which port of its card is at a PCI address."""
     return SECOND_PORT if pci.endswith(".1") else 1
 
 
@@ -112,7 +112,7 @@ class NicFirmware:
         return self._current.get(pci, {}).get(name, PARAMETERS[name.replace(f"_P{SECOND_PORT}", "_P1")].default)
 
     def next(self, pci: str, name: str) -> int:
-        """Return the value after the next reset."""
+        """The value after the next reset."""
         return self._next.get(pci, {}).get(name, PARAMETERS[name.replace(f"_P{SECOND_PORT}", "_P1")].default)
 
     def set(self, pci: str, values: Values) -> None:
@@ -208,7 +208,7 @@ class HostMachine:
         return None
 
     def running_firmware(self, reading: NicReading) -> str:
-        """Return the firmware of a NIC: that of its family, or of a fault."""
+        """The firmware of a NIC: that of its family, or of a fault."""
         own = self.family.firmware
         return own if own and reading.firmware == FIRMWARE else reading.firmware
 

@@ -72,7 +72,7 @@ def generate(node: Node) -> ProgramResult:
 
 
 def generator() -> str:
-    """Return the path of netplan's generator, which differs between releases."""
+    """The path of netplan's generator, which differs between releases."""
     return next((path for path in GENERATORS if Path(path).exists()), GENERATORS[0])
 
 

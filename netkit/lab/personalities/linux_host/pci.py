@@ -117,7 +117,7 @@ def setpci(machine: HostMachine, call: Call) -> int:
 
 
 def control(card: RailCard) -> int:
-    """Return the PCIe Device Control register of a NIC."""
+    """The PCIe Device Control register of a NIC."""
     steps = (card.max_read_request_bytes // 128).bit_length() - 1
     base = CONTROL_BASE & ~(READ_REQUEST_MASK | RELAXED)
     return base | steps << READ_REQUEST_SHIFT | RELAXED * card.relaxed_ordering
@@ -146,7 +146,7 @@ def ibv_devinfo(machine: HostMachine, call: Call) -> int:
 
 
 def active_mtu(mtu_bytes: int) -> int:
-    """Return the RoCE path MTU that fits an interface's MTU."""
+    """The RoCE path MTU that fits an interface's MTU."""
     return max((size for size in MTUS if size <= mtu_bytes - ROCE_HEADERS_BYTES), default=256)
 
 

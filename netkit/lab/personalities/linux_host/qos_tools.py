@@ -128,7 +128,7 @@ def _dscp2prio(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
 
 
 def with_pfc(state: VolatileNicSettings, pfc: tuple[int, ...]) -> VolatileNicSettings:
-    """Set the lossless priorities; the firmware gives them a receive buffer of their own."""
+    """Set the lossless priorities; the firmware gives them a separate receive buffer."""
     return replace(state, pfc=pfc, buffer_of_priority=pfc)
 
 

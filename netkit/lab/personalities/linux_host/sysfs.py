@@ -21,22 +21,22 @@ Entries = Iterator[tuple[str, str]]
 
 
 def bus(pci: str, steps: int) -> str:
-    """Return the bus number `steps` above that of a PCI address."""
+    """The bus number `steps` above that of a PCI address."""
     return f"{(int(pci.split(':')[1], 16) + steps) % 256:02x}"
 
 
 def switch(pci: str) -> str:
-    """Return the upstream port of the PCIe switch above a NIC."""
+    """The upstream port of the PCIe switch above a NIC."""
     return f"0000:{bus(pci, -2)}:00.0"
 
 
 def nic_bridge(pci: str) -> str:
-    """Return the switch port above a NIC."""
+    """The switch port above a NIC."""
     return f"0000:{bus(pci, -1)}:00.0"
 
 
 def gpu_bridge(pci: str) -> str:
-    """Return the switch port above the GPU beside a NIC."""
+    """The switch port above the GPU beside a NIC."""
     return f"0000:{bus(pci, -1)}:02.0"
 
 
@@ -45,7 +45,7 @@ def gpu(pci: str) -> str:
 
 
 def folder(bridge: str, above: str) -> str:
-    """Return the folder of a switch port below /sys."""
+    """The folder of a switch port below /sys."""
     root = bus(above, -1)
     return f"devices/pci0000:{root}/0000:{root}:01.0/{above}/{bridge}"
 
@@ -79,7 +79,7 @@ def slot_links(host: Host) -> Entries:
 
 
 def group(pci: str) -> int:
-    """Return the IOMMU group of a NIC."""
+    """The IOMMU group of a NIC."""
     return int(pci.split(":")[1], 16)
 
 
@@ -173,7 +173,7 @@ def rdma_folder(card: RailCard) -> str:
 
 
 def cm_folder(card: RailCard) -> str:
-    """Return the configfs folder of the RDMA-CM defaults."""
+    """The configfs folder of the RDMA-CM defaults."""
     return f"kernel/config/rdma_cm/{card.rdma}/ports/1"
 
 
@@ -227,7 +227,7 @@ def identity(card: RailCard, machine: HostMachine, reading: NicReading) -> Itera
 
 
 def numa_node(pci: str) -> int:
-    """Return the NUMA node of a PCI address: the upper half of the buses belongs to the second socket."""
+    """The NUMA node of a PCI address: the upper half of the buses belongs to the second socket."""
     return int(int(pci.split(":")[1], 16) >= 0x80)
 
 
@@ -442,7 +442,7 @@ class SysfsTree:
 
 
 def nic_settings(machine: HostMachine, tree: SysfsTree, card: RailCard) -> NicSettings:
-    """Return the settings that the hardware model and the traffic engine use."""
+    """The settings that the hardware model and the traffic engine use."""
     ecn, state = ecn_folder(card), card.state
     if not machine.family.is_mellanox:
         return _of_other(machine, card)
@@ -461,7 +461,7 @@ def nic_settings(machine: HostMachine, tree: SysfsTree, card: RailCard) -> NicSe
 
 
 def _of_other(machine: HostMachine, card: RailCard) -> NicSettings:
-    """Return the settings of a NIC whose congestion control is not in /sys."""
+    """The settings of a NIC whose congestion control is not in /sys."""
     state, family = card.state, machine.family
     is_on = frozenset(range(PRIORITIES)) if family is BROADCOM or state.cnp_dscp is not None else frozenset[int]()
     return NicSettings(
@@ -476,7 +476,7 @@ def _of_other(machine: HostMachine, card: RailCard) -> NicSettings:
 
 
 def traffic_class(tree: SysfsTree, card: RailCard) -> int:
-    """Return the traffic class the kernel gives every queue pair of a NIC; 0 if it is not set.
+    """The traffic class the kernel gives every queue pair of a NIC; 0 if it is not set.
 
     The driver shows a written value with a prefix from then on.
     """

@@ -117,7 +117,7 @@ def _matches(device: Device, token: Token) -> bool:
 
 
 def network_device(interface: str, pci: str, action: str = "add") -> Device:
-    """Return a rail NIC's interface as udev sees it."""
+    """A rail NIC's interface as udev sees it."""
     return {
         "ACTION": action,
         "SUBSYSTEM": "net",
@@ -129,18 +129,18 @@ def network_device(interface: str, pci: str, action: str = "add") -> Device:
 
 
 def function_of(pci: str) -> Device:
-    """Return a sub-function of a rail NIC: it has the same PCI address in its path."""
+    """A sub-function of a rail NIC: it has the same PCI address in its path."""
     device = network_device("eth9", pci)
     return {**device, "DEVPATH": f"/devices/pci0000:{pci.split(':')[1]}/{pci}/mlx5_core.sf.4/net/eth9"}
 
 
 def representor_of(pci: str) -> Device:
-    """Return the representor of a virtual function of a rail NIC."""
+    """The representor of a virtual function of a rail NIC."""
     return {**network_device("eth9", pci), "ATTR{phys_port_name}": "pf0vf3"}
 
 
 def rdma_device(rdma: str, pci: str) -> Device:
-    """Return a rail NIC's RDMA device as udev sees it."""
+    """A rail NIC's RDMA device as udev sees it."""
     return {
         "ACTION": "add",
         "SUBSYSTEM": "infiniband",
@@ -185,7 +185,7 @@ def outcome_of(machine: HostMachine, card: RailCard) -> UdevOutcome:
 
 
 def wanted_units(machine: HostMachine) -> dict[str, RailCard]:
-    """Return the units that the udev rules start for the rail NICs."""
+    """The units that the udev rules start for the rail NICs."""
     return {unit: card for card in machine.cards.values() for unit in outcome_of(machine, card).wants}
 
 
@@ -219,7 +219,7 @@ def start_units(machine: HostMachine, tree: SysfsTree, units: Units, run: Runner
 
 
 def _inputs(machine: HostMachine, loaded: Mapping[str, UnitFile]) -> UnitInputs:
-    """Return everything the units depend on; after power-up the firmware determines the NIC settings."""
+    """Everything the units depend on; after power-up the firmware determines the NIC settings."""
     names = sorted(loaded)
     programs = {command[0] for unit in loaded.values() for command in unit.commands() if command}
     texts = []

@@ -77,7 +77,7 @@ class UnitFile:
 
 
 def template(name: str) -> str:
-    """Return the file name of a unit: that of the template for an instance."""
+    """The file name of a unit: that of the template for an instance."""
     head, at, _ = name.partition("@")
     return f"{head}@.service" if at else name
 
@@ -334,7 +334,7 @@ class Units:
             self._disabled.add(name)
 
     def is_enabled(self, name: str) -> str:
-        """Return the state that `systemctl is-enabled` prints."""
+        """The state that `systemctl is-enabled` prints."""
         if name in self._transient:
             return "transient"
         if "@" in name:
@@ -394,7 +394,7 @@ class Units:
 
 
 def outcome(unit: UnitFile, result: ProgramResult) -> UnitState:
-    """Return the state of a oneshot unit from the result of its last command."""
+    """The state of a oneshot unit from the result of its last command."""
     if result.exit_code != 0:
         return UnitState("failed", "failed", "exit-code", result.exit_code, result.stdout + result.stderr)
     active = ("active", "exited") if unit.remains else ("inactive", "dead")

@@ -23,7 +23,7 @@ SOURCE = Path(__file__).with_name("factory.yaml")
 
 
 def factory(known: NvueSchemaNode, chassis: CumulusSwitch) -> Tree:
-    """Return the factory configuration of a release."""
+    """The factory configuration of a release."""
     items = load(SOURCE.read_text(encoding="utf-8"))
     base = items[0]["set"] if isinstance(items, list) else {}
     on: Tree = {"state": "enabled"} if chassis.version >= BREAK else {"enable": "on"}

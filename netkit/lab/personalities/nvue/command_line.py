@@ -106,7 +106,7 @@ def show(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
 
 
 def look_up(system: NvueSystem, path: Sequence[str], revision: str, view: str, user: str) -> object:
-    """Return the value at a path; raise NvueCommandError if there is none."""
+    """The value at a path; raise NvueCommandError if there is none."""
     if view.startswith(INCLUDE) and system.chassis.version >= INCLUDE_SINCE:
         patterns = view.removeprefix(INCLUDE).split(",")
         return included(system, path, patterns, lambda: look_up(system, path, revision, "", user))
@@ -125,7 +125,7 @@ def look_up(system: NvueSystem, path: Sequence[str], revision: str, view: str, u
 
 
 def _configured(system: NvueSystem, tree: Tree, path: Sequence[str]) -> object:
-    """Return the configuration at a path; an empty object where the schema has one but nothing is set."""
+    """The configuration at a path; an empty object where the schema has one but nothing is set."""
     if not path:
         return tree
     parent = known = system.known
@@ -157,7 +157,7 @@ def _lines(found: object, indent: str = "") -> Iterator[str]:
 
 
 def change(verb: str) -> Callable[[NvueSystem, Call, Sequence[str]], int]:
-    """Return the handler of `nv set` or `nv unset`."""
+    """The handler of `nv set` or `nv unset`."""
 
     def run(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
         changes = document.change(system.known, verb, arguments)

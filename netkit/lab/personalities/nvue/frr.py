@@ -57,7 +57,7 @@ def _session(name: str, session: Tree, profile: str) -> Iterator[str]:
 
 
 def group_profiles(bgp: Tree) -> Tree:
-    """Return the BFD timers that older releases keep per session, as profiles."""
+    """The BFD timers that older releases keep per session, as profiles."""
     profiles: Tree = {}
     for kind, label in (("peer-group", "group"), ("neighbor", "neighbor")):
         for name in child(bgp, kind):
@@ -113,7 +113,7 @@ def _activation(bgp: Tree, name: str, session: Tree, version: int) -> Iterator[s
 
 
 def applied_map(bgp: Tree, session: Tree, direction: str, version: int) -> str:
-    """Return the route map of a session, its own or that of its group."""
+    """The route map of a session, its own or that of its group."""
     path = (*_family(version), "policy", direction, "route-map")
     own = text(session, *path)
     group = text(session, "peer-group") or "-"

@@ -132,7 +132,7 @@ class RevisionStore:
         return self.revisions.get(int(name)) if name.isdigit() else None
 
     def tree(self, name: str, user: str = "") -> Tree:
-        """Return a configuration by number or name; raise UnknownRevisionError."""
+        """A configuration by number or name; raise UnknownRevisionError."""
         if name in {"startup", "empty"}:
             return self.startup if name == "startup" else {}
         found = self.find(name, user)

@@ -194,7 +194,7 @@ def _watchdogs(tree: Tree) -> Iterator[Issue]:
 
 
 def broken(tree: Tree, chassis: CumulusSwitch) -> list[Issue]:
-    """Return every reason why a configuration cannot be applied."""
+    """Every reason why a configuration cannot be applied."""
     return [
         *_interfaces(child(tree, "interface"), chassis),
         *_vlans(tree),
@@ -329,7 +329,7 @@ def _adaptive_routing(tree: Tree, chassis: CumulusSwitch) -> Iterator[Issue]:
 
 
 def port_speed_gbps(interfaces: Tree, name: str, chassis: CumulusSwitch) -> int:
-    """Return the configured speed of a port, or the highest of its breakout."""
+    """The configured speed of a port, or the highest of its breakout."""
     speed = text(interfaces, name, "link", "speed").removesuffix("G")
     if speed.isdigit():
         return int(speed)

@@ -33,7 +33,7 @@ class NvueLeafKind:
 
 
 def kind(name: str) -> NvueLeafKind:
-    """Return the type that the schema names, such as `int 1 8`."""
+    """The type that the schema names, such as `int 1 8`."""
     name, *rest = name.split()
     if name == "words":
         return NvueLeafKind("one of " + ", ".join(rest), lambda value: value if value in rest else None)
@@ -48,7 +48,7 @@ def kind(name: str) -> NvueLeafKind:
 
 
 def interface_type(name: str) -> str:
-    """Return the type of an interface, which its name decides."""
+    """The type of an interface, which its name decides."""
     if name in TYPES:
         return TYPES[name]
     return "svi" if SVI.fullmatch(name) else "bond" if BOND.fullmatch(name) else "swp"
@@ -133,7 +133,7 @@ class NvueSchemaNode:
     is_exclusive: bool
 
     def step(self, key: str) -> tuple[str, "NvueSchemaNode"] | None:
-        """Return the normalised key and its child; None if it is unknown."""
+        """The normalised key and its child; None if it is unknown."""
         if key in self.children:
             return key, self.children[key]
         for pattern, node in self.patterns:
@@ -143,7 +143,7 @@ class NvueSchemaNode:
         return None
 
     def steps(self, key: str) -> list[tuple[str, "NvueSchemaNode"]]:
-        """Return the children for a key that may be a range."""
+        """The children for a key that may be a range."""
         found = self.step(key)
         if found:
             return [found]
@@ -287,7 +287,7 @@ class CumulusSwitch:
         return version_key(self.release)
 
     def split(self, ways: int, speed_gbps: int = 0) -> Split | None:
-        """Return the split of a cage into this many ports, the fastest unless a speed is given."""
+        """The split of a cage into this many ports, the fastest unless a speed is given."""
         found = [split for split in self.model.splits if split.ports == ways and speed_gbps in {0, split.speed_gbps}]
         return max(found, key=lambda split: split.speed_gbps, default=None)
 
@@ -296,17 +296,17 @@ class CumulusSwitch:
 
 
 def breakout(interfaces: Tree, cage: str) -> str:
-    """Return the configured breakout of a cage; 1x by default."""
+    """The configured breakout of a cage; 1x by default."""
     return next(iter(child(interfaces, cage, "link", "breakout")), "1x")
 
 
 def ways(mode: str) -> int:
-    """Return the number of ports of a breakout; 0 for a disabled cage."""
+    """The number of ports of a breakout; 0 for a disabled cage."""
     return 0 if mode == "disabled" else int(mode.removesuffix("x"))
 
 
 def port_ways(interfaces: Tree, chassis: CumulusSwitch) -> Mapping[str, int]:
-    """Return every port of the switch with the number of ports of its cage."""
+    """Every port of the switch with the number of ports of its cage."""
     found: dict[str, int] = {}
     for number in range(1, chassis.model.cages + 1):
         cage = f"swp{number}"

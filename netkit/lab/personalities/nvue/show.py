@@ -30,7 +30,7 @@ def _int(value: object) -> int:
 
 
 def neighbors(context: NvueShowContext) -> Shown:
-    """Return the BGP neighbours: in detail up to 5.11, in brief from 5.12 unless asked otherwise."""
+    """The BGP neighbours: in detail up to 5.11, in brief from 5.12 on by default."""
     is_detailed = context.view == "detail" or not context.is_since(*DETAIL_UNTIL)
     show = _detail if is_detailed else _brief
     found = _object(_vty_json(context, "show bgp neighbors json", "bgpd"))
@@ -80,7 +80,7 @@ def _detail(context: NvueShowContext, name: str, found: Mapping[str, object]) ->
 
 
 def bfd_peers(context: NvueShowContext) -> Shown:
-    """Return the BFD sessions by local discriminator."""
+    """The BFD sessions by local discriminator."""
     found = _vty_json(context, "show bfd peers json", "bfdd")
     peers = [_object(peer) for peer in found] if isinstance(found, list) else []
     return {
@@ -99,7 +99,7 @@ def bfd_peers(context: NvueShowContext) -> Shown:
 
 
 def table(context: NvueShowContext) -> Shown:
-    """Return every route to each prefix."""
+    """Every route to each prefix."""
     found = _object(_vty_json(context, "show ip route json", "zebra"))
     return {prefix: {"route-entry": dict(_entries(entries))} for prefix, entries in found.items()}
 
@@ -160,7 +160,7 @@ ASPECTS: Mapping[str, frozenset[str]] = {
 
 
 def find(words: Sequence[str], version: tuple[int, ...]) -> tuple[View, tuple[str, ...]] | None:
-    """Return the view of a path and the names in the path."""
+    """The view of a path and the names in the path."""
     for form, view in VIEWS:
         pattern, *limits = form.split(" @")
         steps = pattern.split()
@@ -172,7 +172,7 @@ def find(words: Sequence[str], version: tuple[int, ...]) -> tuple[View, tuple[st
 
 
 def found_below(system: NvueSystem, path: Sequence[str]) -> object:
-    """Return the part of the nearest enclosing view; None if no view shows it."""
+    """The part of the nearest enclosing view; None if no view shows it."""
     for length in range(len(path) - 1, 0, -1):
         found = find(path[:length], system.chassis.version)
         if found:
@@ -187,7 +187,7 @@ Steps = tuple[str, ...]
 
 
 def included(system: NvueSystem, path: Sequence[str], patterns: Sequence[str], whole: Callable[[], object]) -> object:
-    """Return the parts of an object that match patterns; a part of all ports comes from its own view if it has one."""
+    """The parts of an object that match patterns; a part of all ports comes from its own view if it has one."""
     context, result = NvueShowContext(system), dict[str, object]()
     for steps in _steps(patterns):
         is_of_ports = tuple(path) == ("interface",) and steps[:1] == ("*",)
@@ -217,7 +217,7 @@ def _add(result: dict[str, object], more: object) -> None:
 
 
 def only(found: object, patterns: Sequence[str]) -> object:
-    """Return the parts that match one of the patterns; everything without patterns."""
+    """The parts that match one of the patterns; everything without patterns."""
     return _only(found, list(_steps(patterns)))
 
 

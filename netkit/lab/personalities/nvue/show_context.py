@@ -26,32 +26,32 @@ class NvueShowContext:
 
     @cached_property
     def tree(self) -> Tree:
-        """Return the applied configuration."""
+        """The applied configuration."""
         return self.whole.tree if self.whole else self.system.applied
 
     @cached_property
     def state(self) -> SwitchState:
-        """Return the switch state of the applied configuration."""
+        """The switch state of the applied configuration."""
         return self.whole.state if self.whole else self.system.state
 
     @cached_property
     def states(self) -> Mapping[str, PortState]:
-        """Return the state of each configured port."""
+        """The state of each configured port."""
         return self.whole.states if self.whole else {port.name: port for port in self.state.ports}
 
     @cached_property
     def readings(self) -> Mapping[str, SwitchPortReading]:
-        """Return the readings of each port with a cable."""
+        """The readings of each port with a cable."""
         return self.whole.readings if self.whole else {port.name: port for port in self.system.node.ports()}
 
     @cached_property
     def ports(self) -> tuple[str, ...]:
-        """Return every port of the current breakouts."""
+        """Every port of the current breakouts."""
         return self.whole.ports if self.whole else tuple(port_ways(child(self.tree, "interface"), self.system.chassis))
 
     @cached_property
     def interfaces(self) -> tuple[str, ...]:
-        """Return every interface: management, loopback, ports, split cages and VLANs."""
+        """Every interface: management, loopback, ports, split cages and VLANs."""
         if self.whole:
             return self.whole.interfaces
         configured = child(self.tree, "interface")
@@ -60,14 +60,14 @@ class NvueShowContext:
 
     @property
     def name(self) -> str:
-        """Return the interface in the path."""
+        """The interface in the path."""
         if self.names[0] not in self.interfaces:
             raise NvueCommandError(MISSING)
         return self.names[0]
 
     @property
     def port(self) -> SwitchPortReading:
-        """Return the readings of the port in the path."""
+        """The readings of the port in the path."""
         found = self.readings.get(self.name)
         if found is None:
             raise NvueCommandError(MISSING)
@@ -75,19 +75,19 @@ class NvueShowContext:
 
     @property
     def port_state(self) -> PortState:
-        """Return the state of the port in the path; an unconfigured one is down."""
+        """The state of the port in the path; an unconfigured one is down."""
         if self.name not in self.ports:
             raise NvueCommandError(MISSING)
         return self.states.get(self.name, PortState(self.name, is_enabled=False))
 
     def at(self, name: str) -> "NvueShowContext":
-        """Return the context of another interface."""
+        """The context of another interface."""
         return NvueShowContext(self.system, (name,), self.view, self.whole or self)
 
     def is_since(self, *version: int) -> bool:
         return self.system.chassis.version >= version
 
     def word(self, *, is_on: bool) -> str:
-        """Return on or off in the release's words."""
+        """On or off in the release's words."""
         words = ("disabled", "enabled") if self.system.chassis.version >= BREAK else ("off", "on")
         return words[is_on]

@@ -22,7 +22,7 @@ CAPABILITIES = {"Bridge": "is-bridge", "Router": "is-router", "Station": "is-sta
 
 
 def neighbors(context: NvueShowContext) -> Mapping[str, Mapping[str, Shown]]:
-    """Return the LLDP neighbours of each interface, by system name."""
+    """The LLDP neighbours of each interface, by system name."""
     result = context.system.node.run(*COMMAND)
     try:
         found = json.loads(result.stdout or "{}")
@@ -79,7 +79,7 @@ def _text(found: object, key: str) -> str:
 
 
 def all_ports(context: NvueShowContext) -> Shown:
-    """Return the LLDP neighbours of all interfaces."""
+    """The LLDP neighbours of all interfaces."""
     return {name: {"lldp": {"neighbor": found}} for name, found in neighbors(context).items()}
 
 
@@ -87,7 +87,7 @@ STATUS_SINCE = (5, 11)
 
 
 def interfaces(context: NvueShowContext) -> Shown:
-    """Return all interfaces, or one aspect of all ports."""
+    """All interfaces, or one aspect of all ports."""
     if context.view == "lldp":
         return all_ports(context)
     if context.view in PER_PORT:
@@ -103,7 +103,7 @@ def aspect(name: str) -> Callable[[NvueShowContext], Shown]:
 
 
 def interface(context: NvueShowContext) -> Shown:
-    """Return one interface: configuration, link and adaptive routing."""
+    """One interface: configuration, link and adaptive routing."""
     name = context.name
     shown: dict[str, object] = dict(hidden(child(context.tree, "interface", name)))
     shown.setdefault("type", interface_type(name))
@@ -137,7 +137,7 @@ def link(context: NvueShowContext) -> Shown:
 
 
 def _link_without_cable(context: NvueShowContext, configured: Tree) -> Shown:
-    """Return the link of an interface without a cable: management, loopback, VLANs, free ports and split cages."""
+    """The link of an interface without a cable: management, loopback, VLANs, free ports and split cages."""
     name = context.name
     if PORT.fullmatch(name) and name not in context.ports:
         return dict(configured)
@@ -159,7 +159,7 @@ def _has_carrier(context: NvueShowContext, names: Iterable[str]) -> bool:
 
 
 def mlag(context: NvueShowContext) -> Shown:
-    """Return the state of the pair. The peer lives if both switches have MLAG, and a link between them is up."""
+    """The state of the pair. The peer lives if both switches have MLAG, and a link between them is up."""
     configured = dict(hidden(child(context.tree, "mlag")))
     if not configured:
         return {}
@@ -210,7 +210,7 @@ PER_PORT: Mapping[str, Callable[[NvueShowContext], Shown]] = {
 
 
 def serial_number(name: str) -> str:
-    """Return an invented serial number that is stable for a name."""
+    """An invented serial number that is stable for a name."""
     return "MT" + hashlib.sha256(name.encode()).hexdigest()[:10].upper()
 
 
@@ -227,7 +227,7 @@ def platform(context: NvueShowContext) -> Shown:
 
 
 def system(context: NvueShowContext) -> Shown:
-    """Return the system: configuration, release and uptime."""
+    """The system: configuration, release and uptime."""
     release = context.system.chassis.release
     shown: dict[str, object] = dict(hidden(child(context.tree, "system")))
     shown |= {
@@ -256,7 +256,7 @@ def ber(rate: float) -> str:
 
 
 def health(context: NvueShowContext) -> Shown:
-    """Return the bit errors and FEC histogram of a port; lanes are not modelled."""
+    """The bit errors and FEC histogram of a port; lanes are not modelled."""
     fec = context.port.fec
     codewords = sum(fec.histogram) + fec.uncorrectable_codewords
     return {
@@ -291,7 +291,7 @@ def all_modules(context: NvueShowContext) -> Shown:
 
 
 def with_limits(context: NvueShowContext) -> Shown:
-    """Return a module with its thresholds and alarms."""
+    """A module with its thresholds and alarms."""
     reading = context.port
     module = reading.module
     if module is None:

@@ -10,7 +10,7 @@ from netkit.lab.state import QosState, SchedulerState
 
 
 def qos_counters(context: NvueShowContext) -> Shown:
-    """Return the counters of a port per queue and priority."""
+    """The counters of a port per queue and priority."""
     port = context.port
     return {
         "egress-queue-stats": {
@@ -48,7 +48,7 @@ def qos_counters(context: NvueShowContext) -> Shown:
 
 
 def roce_counters(context: NvueShowContext) -> Shown:
-    """Return the RoCE and CNP counters of a port."""
+    """The RoCE and CNP counters of a port."""
     port, qos = context.port, context.port_state.qos
     lossless = sorted(qos.pfc_priorities)
     classes = sorted({qos.class_of_priority[priority] for priority in lossless})
@@ -99,7 +99,7 @@ def _roce_sent(paused: Sequence[PriorityReading], data: Sequence[QueueReading], 
 
 
 def watchdog(context: NvueShowContext) -> Shown:
-    """Return the PFC watchdog of a port and the state of each lossless traffic class."""
+    """The PFC watchdog of a port and the state of each lossless traffic class."""
     port, qos = context.port, context.port_state.qos
     if qos.watchdog is None:
         return {"state": "disabled"}
@@ -120,7 +120,7 @@ def _comma_list(numbers: Iterable[int]) -> str:
 
 
 def roce(context: NvueShowContext) -> Shown:
-    """Return the RoCE mode and the settings it implies."""
+    """The RoCE mode and the settings it implies."""
     qos = port_qos(context.tree, {})
     configured = child(context.tree, "qos", "roce")
     toggle = "state" if context.is_since(5, 15) else "enable"
@@ -211,7 +211,7 @@ def port_ecn(context: NvueShowContext) -> Shown:
 
 
 def scheduler(context: NvueShowContext) -> Shown:
-    """Return the scheduler of ports without a profile of their own."""
+    """The scheduler of ports without a profile."""
     qos = port_qos(context.tree, {})
     rows: dict[str, object] = {}
     for traffic_class, served in qos.schedulers.items():
@@ -223,7 +223,7 @@ def scheduler(context: NvueShowContext) -> Shown:
 
 
 def mapping(context: NvueShowContext) -> Shown:
-    """Return the DSCP mapping of ports without a profile of their own."""
+    """The DSCP mapping of ports without a profile."""
     qos = port_qos(context.tree, {})
     priorities = qos.priority_of_dscp
     trust = "l2"
@@ -238,7 +238,7 @@ def queue_mapping(context: NvueShowContext) -> Shown:
 
 
 def whole(context: NvueShowContext) -> Shown:
-    """Return all of QoS: the configuration, and the effective settings of ports without profiles."""
+    """All of QoS: the configuration, and the effective settings of ports without profiles."""
     configured = child(context.tree, "qos")
     watchdog_times = {"polling-interval": POLL_MS, "robustness": ROBUSTNESS, **child(configured, "pfc-watchdog")}
     effective = {"egress-queue-mapping": queue_mapping, "egress-scheduler": scheduler, "mapping": mapping}

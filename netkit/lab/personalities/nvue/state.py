@@ -123,7 +123,7 @@ DEFAULT_HOSTNAME = "cumulus"
 
 
 def switch_state(tree: Tree, chassis: CumulusSwitch) -> SwitchState:
-    """Return the state of a valid configuration."""
+    """The state of a valid configuration."""
     lldp, server = child(tree, "system", "lldp"), child(tree, "system", "gnmi-server")
     gnmi = None
     if is_on(server) and child(server, "listening-address"):
@@ -147,7 +147,7 @@ SERVICES = {"ssh": ("tcp", 22), "https": ("tcp", 8765), "snmp": ("udp", 161), "g
 
 
 def _access(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the services that an access list of the control plane denies, and who it permits before."""
+    """Yield the services that an access list of the control plane denies, and the sources it permits before."""
     for name in child(tree, "system", "control-plane", "acl"):
         rules = child(tree, "acl", name, "rule")
         for service, (protocol, port) in SERVICES.items():
@@ -170,7 +170,7 @@ class StateCache:
         self._cached: tuple[Tree, SwitchState] | None = None
 
     def of(self, tree: Tree, chassis: CumulusSwitch) -> SwitchState:
-        """Return the state of a configuration. Trees are immutable, so the same tree has the same state."""
+        """The state of a configuration. Trees are immutable, so the same tree has the same state."""
         cached = self._cached
         if cached is None or cached[0] is not tree:
             cached = self._cached = (tree, switch_state(tree, chassis))
@@ -244,14 +244,14 @@ def _vlans(tree: Tree) -> Iterator[VlanState]:
 
 
 def _priority(tree: Tree) -> int:
-    """Return the priority of spanning trees: the switch with the lower management address comes first."""
+    """The priority of spanning trees: the switch with the lower management address comes first."""
     own = [IPv4Interface(one).ip for one in addresses(child(tree, "interface", "eth0")) if "/" in one]
     other = [IPv4Address(one) for one in child(tree, "mlag", "backup")]
     return STP_PRIORITIES[bool(own and other and own[0] > other[0])]
 
 
 def snmp_tree(tree: Tree) -> Tree:
-    """Return the configuration of the SNMP agent at the release's path."""
+    """The configuration of the SNMP agent at the release's path."""
     return child(tree, "system", "snmp-server") or child(tree, "service", "snmp-server")
 
 

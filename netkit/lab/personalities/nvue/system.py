@@ -67,7 +67,7 @@ class Applier:
         self._lock = threading.RLock()
 
     def state(self, tree: Tree) -> SwitchState:
-        """Return the state of a configuration, without ports that have no cable in the lab."""
+        """The state of a configuration, without ports that have no cable in the lab."""
         state = switch_state(tree, self.chassis)
         return replace(state, ports=tuple(port for port in state.ports if port.name in self.node.kernel_names))
 
@@ -203,7 +203,7 @@ class NvueSystem:
         return self.store.tree("applied")
 
     def open_revision(self, user: str) -> tuple[NvueRevision, bool]:
-        """Return the pending revision of a user, and whether it is new."""
+        """The pending revision of a user, and whether it is new."""
         found = self.store.current(user)
         if found:
             return found, False
@@ -217,7 +217,7 @@ class NvueSystem:
 
 
 def complaint(issues: list[Issue]) -> NvueCommandError:
-    """Return the error for rejected changes."""
+    """The error for rejected changes."""
     places = [f"at {issue.location}: " if issue.location else "" for issue in issues]
     lines = (f"Error: {place}{issue.reason}\n" for place, issue in zip(places, issues, strict=True))
     return NvueCommandError("".join(lines))

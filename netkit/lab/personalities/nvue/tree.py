@@ -42,7 +42,7 @@ def dump(value: object) -> str:
 
 
 def child(tree: Tree, *path: str) -> Tree:
-    """Return the object at a path; empty if there is none."""
+    """The object at a path; empty if there is none."""
     found: Value = tree
     for key in path:
         if not isinstance(found, dict):
@@ -57,7 +57,7 @@ def has(tree: Tree, *path: str) -> bool:
 
 
 def text(tree: Tree, *path: str) -> str:
-    """Return the leaf at a path as text; empty if there is none."""
+    """The leaf at a path as text; empty if there is none."""
     found = child(tree, *path[:-1]).get(path[-1])
     return "" if found is None or isinstance(found, dict) else str(found)
 
@@ -80,7 +80,7 @@ def is_set(tree: Tree, *path: str) -> bool:
 
 
 def addresses(interface: Tree) -> tuple[str, ...]:
-    """Return the static addresses of an interface, at the path of any release."""
+    """The static addresses of an interface, at the path of any release."""
     found = [address for key in ("ip", "ipv4", "ipv6") for address in child(interface, key, "address")]
     return tuple(address for address in found if address != "dhcp")
 
@@ -114,7 +114,7 @@ def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Value]]:
 
 
 def without(tree: Tree, path: Path) -> Tree:
-    """Return a tree without a path; parents that become empty are removed too."""
+    """A tree without a path; parents that become empty are removed too."""
     kept = dict(tree)
     below = kept.get(path[0])
     if len(path) == 1:
@@ -171,7 +171,7 @@ def hidden(tree: Tree, *, is_secret: bool = False) -> Tree:
 
 
 def known(trees: Iterable[Tree]) -> Mapping[str, str]:
-    """Return the secret of each token in some trees."""
+    """The secret of each token in some trees."""
     return {token(secret): secret for tree in trees for secret in _secrets(tree)}
 
 

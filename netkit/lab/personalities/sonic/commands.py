@@ -33,7 +33,7 @@ class SonicArguments:
         return any(name in self.options for name in names)
 
     def first(self, what: str) -> str:
-        """Return the first argument; raise SonicUsageError if it is missing."""
+        """The first argument; raise SonicUsageError if it is missing."""
         if not self.arguments:
             raise SonicUsageError(f'Missing argument "{what}".')
         return self.arguments[0]
@@ -70,7 +70,7 @@ def answer(system: SonicSystem, call: Call, commands: Commands) -> int:
 
 
 def find(words: tuple[str, ...], commands: Commands) -> tuple[tuple[str, ...], SonicCommand]:
-    """Return the longest command that the words begin with."""
+    """The longest command that the words begin with."""
     for length in range(len(words), -1, -1):
         if words[:length] in commands:
             return words[:length], commands[words[:length]]
@@ -141,7 +141,7 @@ LLDP_COMMAND = ("/usr/sbin/lldpcli", "-f", "json0", "show", "neighbors")
 
 
 def serial(system: SonicSystem) -> str:
-    """Return a serial number that is stable for a device name."""
+    """A serial number that is stable for a device name."""
     return f"LAB{zlib.crc32(system.switch.name.encode()):010d}"
 
 

@@ -39,7 +39,7 @@ Fields = Mapping[str, str]
 
 
 def buffers(system: SonicSystem) -> Mapping[str, Fields]:
-    """Return the buffer profiles, and the profile of each priority group."""
+    """The buffer profiles, and the profile of each priority group."""
     found: dict[str, Fields] = {}
     for name, row in system.running.get("BUFFER_PROFILE", {}).items():
         found[f"BUFFER_PROFILE_TABLE:{name}"] = {leaf: str(value) for leaf, value in row.items()}
@@ -85,7 +85,7 @@ COPIED_LEAVES = ("alias", "lanes", "fec", "description")
 
 
 def config_db(system: SonicSystem) -> Hashes:
-    """Return CONFIG_DB as in redis: a list has `@` after its name, and an empty row the field NULL."""
+    """CONFIG_DB as in redis: a list has `@` after its name, and an empty row the field NULL."""
     found: dict[str, Mapping[str, str]] = {}
     for table, rows in system.running.items():
         for key, row in rows.items():
@@ -107,14 +107,14 @@ def counts_ecn(system: SonicSystem, kind: str) -> bool:
 
 
 def watched_queues(system: SonicSystem, port: str) -> list[int]:
-    """Return the queues the PFC watchdog monitors on a port."""
+    """The queues the PFC watchdog monitors on a port."""
     row = system.running.get("PFC_WD", {}).get(port, {})
     queues = text(system.running, "PORT_QOS_MAP", port, "pfcwd_sw_enable")
     return [int(queue) for queue in queues.split(",") if queue] if "detection_time" in row else []
 
 
 def counters_db(system: SonicSystem) -> Hashes:
-    """Return COUNTERS_DB: name maps to object IDs, and counters per object ID."""
+    """COUNTERS_DB: name maps to object IDs, and counters per object ID."""
     found: dict[str, dict[str, str]] = {
         "COUNTERS_PORT_NAME_MAP": {},
         "COUNTERS_QUEUE_NAME_MAP": {},
@@ -200,12 +200,12 @@ def _port_states(system: SonicSystem) -> Hashes:
 
 
 def module_of(system: SonicSystem, reading: SwitchPortReading) -> TransceiverReading | None:
-    """Return the transceiver of a port; xcvrd finds its cage by the port's `index`."""
+    """The transceiver of a port; xcvrd finds its cage by the port's `index`."""
     return reading.module if text(system.running, "PORT", reading.name, "index") else None
 
 
 def _modules(system: SonicSystem) -> Hashes:
-    """Return the transceiver tables; later branches split the status into several tables."""
+    """The transceiver tables; later branches split the status into several tables."""
     found: dict[str, Mapping[str, str]] = {}
     is_split = system.branch >= FIRST_WITH_SPLIT_STATUS
     for reading in system.node.ports():
@@ -271,7 +271,7 @@ DATABASES: Mapping[str, Sources] = {
 
 
 def rows(system: SonicSystem, database: str, pattern: str) -> Hashes:
-    """Return the rows that a key or pattern can match; some tables cost a process, so others are skipped."""
+    """The rows that a key or pattern can match; some tables cost a process, so others are skipped."""
     literal = LITERAL.match(pattern)
     start = literal[0] if literal else ""
     found: dict[str, Mapping[str, str]] = {}
@@ -377,7 +377,7 @@ def gnmi(system: SonicSystem, target: str, path: tuple[Elem, ...]) -> Iterator[G
 
 
 def _counters(system: SonicSystem, names: list[str]) -> Mapping[str, object]:
-    """Return the counters of ports or of their queues."""
+    """The counters of ports or of their queues."""
     if not names or len(names) > 2 or (len(names) == 2 and names[1] != QUEUES):
         return {}
     database = rows(system, "COUNTERS_DB", "COUNTERS")

@@ -35,7 +35,7 @@ def port_counts(reading: SwitchPortReading) -> Counts:
 
 
 def queue_counts(reading: SwitchPortReading, queue: int, *, has_ecn: bool) -> Counts:
-    """Return the counters of an egress queue; dropped bytes are not modelled."""
+    """The counters of an egress queue; dropped bytes are not modelled."""
     found = reading.queues[queue]
     counts = {
         f"{QUEUE}PACKETS": found.tx_packets,
@@ -80,7 +80,7 @@ class Rates:
         self._rates: dict[str, SonicPortRate] = {}
 
     def of(self, reading: SwitchPortReading) -> SonicPortRate:
-        """Return the rate since the previous reading at least one second ago."""
+        """The rate since the previous reading at least one second ago."""
         now_s, traffic = time.monotonic(), reading.traffic
         then_s, rx_bytes, tx_bytes = self._previous.get(reading.name, (0.0, 0, 0))
         passed_s = now_s - then_s
@@ -125,7 +125,7 @@ def info(module: TransceiverReading) -> Fields:
 
 
 def sensors(module: TransceiverReading) -> Fields:
-    """Return TRANSCEIVER_DOM_SENSOR; a module without diagnostics has no values."""
+    """TRANSCEIVER_DOM_SENSOR; a module without diagnostics has no values."""
     is_powered = module.temperature_limits is not None
     found = {
         "temperature": str(module.temperature_c) if is_powered else NOT_AVAILABLE,
@@ -161,7 +161,7 @@ def thresholds(module: TransceiverReading) -> Fields:
 
 
 def status(module: TransceiverReading) -> Fields:
-    """Return TRANSCEIVER_STATUS: the module state, and which lanes have lost the signal."""
+    """TRANSCEIVER_STATUS: the module state, and which lanes have lost the signal."""
     lanes = dict(enumerate(module.lanes, module.first_lane))
     dark = {
         f"rxlos{number}": str(lane.rx_dbm <= module.rx_limits.alarm_low) if module.rx_limits else NOT_AVAILABLE
@@ -172,7 +172,7 @@ def status(module: TransceiverReading) -> Fields:
 
 
 def split_status(module: TransceiverReading) -> Mapping[str, Fields]:
-    """Return the status as later branches split it: software state, module state and flags."""
+    """The status as later branches split it: software state, module state and flags."""
     found = status(module)
     flags = {name: value for name, value in found.items() if name.startswith(("rxlos", "txfault"))}
     return {

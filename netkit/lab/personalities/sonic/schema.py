@@ -25,7 +25,7 @@ class Rows:
         self._first: dict[str, frozenset[str]] = {}
 
     def names(self, table: str) -> frozenset[str]:
-        """Return the first key part of each row of a table."""
+        """The first key part of each row of a table."""
         if table not in self._first:
             self._first[table] = frozenset(parts(key)[0] for key in self._tables.get(table, {}))
         return self._first[table]
@@ -38,7 +38,7 @@ class SonicValueCheck(Protocol):
     """Checks a value, given the existing rows and the preceding key parts."""
 
     def __call__(self, value: str, rows: Rows, before: tuple[str, ...]) -> bool:
-        """Return whether it fits."""
+        """Whether it fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def read(wording: str) -> SonicValueKind:
 
 
 def _check(word: str, argument: str) -> SonicValueCheck:
-    """Return the check of one type; the schema file documents the types."""
+    """The check of one type; the schema file documents the types."""
     fits = bool if word in REFERENCES else _SIMPLE[word](argument)
 
     def check(value: str, rows: Rows, before: tuple[str, ...]) -> bool:
@@ -149,7 +149,7 @@ class Form:
         )
 
     def refers_to(self) -> frozenset[str]:
-        """Return the tables that rows of this form refer to."""
+        """The tables that rows of this form refer to."""
         found = [*self.key, *(leaf.kind for leaf in self.leaves.values()), *(self.pairs or ())]
         return frozenset().union(*(kind.refers_to for kind in found))
 
@@ -166,7 +166,7 @@ class Schema:
     """Tables that others refer to."""
 
     def form(self, table: str, key: str, rows: Rows) -> Form | None:
-        """Return the form that matches a row's key."""
+        """The form that matches a row's key."""
         return next((form for form in self.tables.get(table, ()) if form.takes_key(parts(key), rows)), None)
 
 

@@ -117,7 +117,7 @@ def _watchdog(tables: View, port: str) -> WatchdogState | None:
 
 
 def cable_length_m(tables: View, port: str) -> float:
-    """Return the configured cable length; 0 if there is none."""
+    """The configured cable length; 0 if there is none."""
     for row in tables.get("CABLE_LENGTH", {}).values():
         if port in row:
             return float(str(row[port]).removesuffix("m"))
@@ -139,7 +139,7 @@ class SonicDeclaredState:
 
 
 def declared_state(tables: View, frr_conf: str, branch: int) -> SonicDeclaredState:
-    """Return the state that valid tables and frr.conf describe."""
+    """The state that valid tables and frr.conf describe."""
     hostname = text(tables, "DEVICE_METADATA", "localhost", "hostname", DEFAULT_HOSTNAME)
     vlan_of = {parts(key)[1]: _vlan_number(parts(key)[0]) for key in tables.get("VLAN_MEMBER", {})}
     ports = tuple(_port(tables, name, vlan_of.get(name, 0)) for name in sorted(tables.get("PORT", {}), key=natural))
@@ -221,7 +221,7 @@ def _frr(tables: View, frr_conf: str, branch: int, hostname: str) -> str:
 
 
 def _gnmi(tables: View, branch: int) -> GnmiState | None:
-    """Return the gNMI server if it is configured. Real images serve gNMI even without configuration."""
+    """The gNMI server if it is configured. Real images serve gNMI even without configuration."""
     table = "GNMI" if branch >= FIRST_WITH_GNMI else "TELEMETRY"
     if "gnmi" not in tables.get(table, {}):
         return None
@@ -237,7 +237,7 @@ SERVICES = {"ssh": "SSH", "snmp": "SNMP", "gnmi": "EXTERNAL_CLIENT"}
 
 
 def _access(tables: View) -> dict[str, tuple[str, ...]]:
-    """Return who reaches each service. With the first list of the control plane, what no list accepts is dropped."""
+    """The permitted sources of each service. If any list of the control plane exists, all other packets are dropped."""
     lists = {name: row for name, row in tables.get("ACL_TABLE", {}).items() if row["type"] == "CTRLPLANE"}
     found: dict[str, list[str]] = {service: [] for service in SERVICES if lists}
     for key, row in tables.get("ACL_RULE", {}).items():

@@ -69,7 +69,7 @@ class SonicSystem(Personality):
 
     @property
     def permissions(self) -> Permissions:
-        """Return the generic updater's rules for this model."""
+        """The generic updater's rules for this model."""
         return permissions(self.branch, text(self.running, "DEVICE_METADATA", "localhost", "hwsku"))
 
     def provision(self, files: Mapping[str, str]) -> None:

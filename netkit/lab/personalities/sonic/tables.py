@@ -69,7 +69,7 @@ def dump(tables: View) -> str:
 
 
 def ordered(tables: View) -> Tables:
-    """Return a deep copy in natural order, without empty tables."""
+    """A deep copy in natural order, without empty tables."""
     return {
         name: {
             key: {leaf: list(value) if isinstance(value, list) else value for leaf, value in sorted(rows[key].items())}
@@ -88,7 +88,7 @@ def natural(key: str) -> tuple[tuple[int, int | str], ...]:
 
 
 def text(tables: View, table: str, key: str, leaf: str, default: str = "") -> str:
-    """Return one leaf as text; a list is joined by commas."""
+    """One leaf as text; a list is joined by commas."""
     value = tables.get(table, {}).get(key, {}).get(leaf, default)
     return ",".join(value) if isinstance(value, list) else value
 
@@ -102,7 +102,7 @@ FEATURES = ("bgp", "database", "lldp", "pmon", "snmp", "swss", "syncd")
 
 
 def image_rows(branch: int) -> Tables:
-    """Return the defaults of the image, which a reload merges below the configuration."""
+    """The defaults of the image, which a reload merges below the configuration."""
     return {
         "FEATURE": {name: {"state": "enabled", "auto_restart": "enabled"} for name in FEATURES},
         "VERSIONS": {"DATABASE": {"VERSION": f"version_{branch}_01"}},
@@ -120,7 +120,7 @@ def with_image_rows(tables: Tables, switch: Switch, branch: int) -> Tables:
 
 
 def factory(switch: Switch, branch: int) -> Tables:
-    """Return the configuration of a new switch: every cage unsplit and down."""
+    """The configuration of a new switch: every cage unsplit and down."""
     data: dict[str, Any] = dict(switch.model.platforms.get("sonic", {}))
     hwsku = data.get("hwsku", "unknown")
     if isinstance(hwsku, dict):  # by the first branch that has it
@@ -142,7 +142,7 @@ def factory(switch: Switch, branch: int) -> Tables:
 
 
 def board_mac(switch: Switch) -> str:
-    """Return a MAC address that is stable for a device name."""
+    """A MAC address that is stable for a device name."""
     number = zlib.crc32(switch.name.encode())
     return ":".join(["02", "00", *(f"{number >> shift & 0xFF:02x}" for shift in (24, 16, 8, 0))])
 
@@ -209,7 +209,7 @@ class SonicFlash:
         write(self._node.file(CONFIG), dump(tables))
 
     def golden_mode(self) -> str:
-        """Return the routing mode in golden_config_db.json; empty if it sets none."""
+        """The routing mode in golden_config_db.json; empty if it sets none."""
         file = self._node.file(GOLDEN)
         if not file.exists():
             return ""
@@ -220,7 +220,7 @@ class SonicFlash:
             return ""
 
     def checkpoints(self) -> tuple[str, ...]:
-        """Return the checkpoints, the oldest first."""
+        """The checkpoints, the oldest first."""
         files = self._node.file(CHECKPOINTS).glob(f"*{CHECKPOINT_SUFFIX}")
         by_age = sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))
         return tuple(file.name.removesuffix(CHECKPOINT_SUFFIX) for file in by_age)

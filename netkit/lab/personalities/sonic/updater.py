@@ -46,11 +46,11 @@ class UpdaterEdit:
 
     @property
     def port(self) -> str:
-        """Return the port of a row: the first part of its key."""
+        """The port of a row: the first part of its key."""
         return self.key.partition("|")[0]
 
     def as_json(self) -> dict[str, object]:
-        """Return the edit as a JSON patch operation."""
+        """The edit as a JSON patch operation."""
         names = (part.replace("~", "~0").replace("/", "~1") for part in (self.table, self.key, self.leaf) if part)
         entry: dict[str, object] = {"op": self.operation, "path": "/" + "/".join(names)}
         return entry if self.operation == "remove" else {**entry, "value": self.value}
@@ -177,7 +177,7 @@ def _rule(entry: Mapping[str, Any]) -> UpdaterRule:
 
 @dataclass(frozen=True, slots=True)
 class UpdaterChange:
-    """A planned change: the resulting tables, the steps, and the ports that go down on the way."""
+    """A planned change: the resulting tables, the steps, and the ports that go down meanwhile."""
 
     intended: Tables
     steps: tuple[UpdaterEdit, ...]

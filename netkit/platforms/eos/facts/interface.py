@@ -65,13 +65,13 @@ def is_port(name: str, in_use: tuple[str, ...] = ()) -> bool:
 
 
 def cage(name: str) -> str:
-    """Return the cage of a port: 1 for Ethernet1/5, 3/1 for Ethernet3/1/5, 7 for Ethernet7."""
+    """The cage of a port: 1 for Ethernet1/5, 3/1 for Ethernet3/1/5, 7 for Ethernet7."""
     place = name.removeprefix(LONG)
     return place.rpartition("/")[0] or place
 
 
 def first_lane(name: str) -> int:
-    """Return the first lane of a port within its cage."""
+    """The first lane of a port within its cage."""
     _, slash, lane = name.rpartition("/")
     return int(lane) if slash else 1
 
@@ -241,7 +241,7 @@ def lags(shown: str) -> Facts:
 
 
 def mlag(shown: str) -> Facts:
-    """Parse the state of a pair. Which field shows the heartbeat beside the link between them, no source says."""
+    """Parse the state of a pair. No source documents the field of the heartbeat."""
     answer = table(parsed(shown))
     state, negotiation = text(answer.get("state")), text(answer.get("negStatus"))
     if not state:

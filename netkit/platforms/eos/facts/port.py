@@ -104,7 +104,7 @@ def _kind(media: str, *, is_lit: bool) -> Literal["optic", "aoc", "copper", "unk
 
 
 def _first(parameter: Shown) -> float | None:
-    """Return a value that a module has once, for all lanes."""
+    """A value that a module has once, for all lanes."""
     return next((found for one in table(parameter, "channels").values() if (found := number(one)) is not None), None)
 
 

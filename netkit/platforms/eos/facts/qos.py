@@ -276,7 +276,7 @@ def _qos_port(own: Profile, lossless: frozenset[int] | None, maps: _Maps, is_glo
 
 
 def _lossless(own: Profile, shown: Pfc, port: str) -> frozenset[int] | None:
-    """Return the priorities with PFC: the operational ones where EOS shows them; None if PFC is not supported."""
+    """The priorities with PFC: the operational ones where EOS shows them; None if PFC is not supported."""
     if not shown.is_supported:
         return None
     if (operational := shown.ports.get(port)) is not None:

@@ -93,7 +93,7 @@ def topology(text: str) -> Topology:
 
 
 def _slots(path: str) -> list[str]:
-    """Return the PCI addresses in a path; one empty string if there are none."""
+    """The PCI addresses in a path; one empty string if there are none."""
     return [part for part in path.strip().split("/") if SLOT.match(part)] or [""]
 
 

@@ -187,7 +187,7 @@ def _lookup(asked: tuple[str, str, str], line: str) -> Lookup:
 
 
 def _gateway(hop: Mapping[str, Any]) -> str:
-    """Return the address of a next hop, which may be of another address family."""
+    """The address of a next hop, which may be of another address family."""
     return word(hop, "gateway") or word(member(hop, "via"), "host")
 
 

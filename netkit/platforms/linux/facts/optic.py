@@ -64,7 +64,7 @@ Values = Sequence[float | None]
 
 
 def values(rows: Rows, key: str) -> list[str]:
-    """Return the values by lane: a list inside an object, or comma-separated words."""
+    """The values by lane: a list inside an object, or comma-separated words."""
     value = rows.get(key, "")
     listed = value.get("values") if isinstance(value, dict) else None
     if isinstance(listed, list):
@@ -73,7 +73,7 @@ def values(rows: Rows, key: str) -> list[str]:
 
 
 def word(rows: Rows, key: str) -> str:
-    """Return a text; empty if missing or not applicable."""
+    """A text; empty if missing or not applicable."""
     value = rows.get(key)
     return value.strip() if isinstance(value, str) and value.strip() != "N/A" else ""
 

@@ -53,19 +53,19 @@ def document(text: str) -> Any:
 
 
 def members(found: object) -> tuple[Mapping[str, Any], ...]:
-    """Return the objects of a list; a single object counts as a list of one."""
+    """The objects of a list; a single object counts as a list of one."""
     listed = found if isinstance(found, list) else [found]
     return tuple(one for one in listed if isinstance(one, dict))
 
 
 def member(found: object, key: str) -> Mapping[str, Any]:
-    """Return an object inside another one; empty if there is none."""
+    """An object inside another one; empty if there is none."""
     inner = found.get(key) if isinstance(found, dict) else None
     return inner if isinstance(inner, dict) else NOTHING
 
 
 def word(found: Mapping[str, Any], key: str) -> str:
-    """Return a text inside an object; empty if there is none."""
+    """A text inside an object; empty if there is none."""
     value = found.get(key)
     return value.strip() if isinstance(value, str) else ""
 
@@ -115,7 +115,7 @@ class Tree:
         return sorted(self.files)
 
     def text(self, path: str) -> str:
-        """Return the text of a file; empty if it does not exist."""
+        """The text of a file; empty if it does not exist."""
         return self.files.get(path, "").strip()
 
     def below(self, folder: str) -> Iterator[tuple[str, str]]:
@@ -176,7 +176,7 @@ def cards(tree: Tree, nics: tuple[SubjectNic, ...]) -> tuple[Card, ...]:
 
 
 def beside(subject: ViewSubject) -> tuple[Card, ...]:
-    """Return the NICs of networks beside the rails, which the design knows by interface alone."""
+    """The NICs of networks beside the rails, which the design knows by interface alone."""
     return tuple(Card(name, "", "", CLASS) for name in subject.beside)
 
 

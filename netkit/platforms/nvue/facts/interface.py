@@ -303,7 +303,7 @@ def _value(channel: Shown, name: str, key: str) -> object:
 
 
 def _dbm(value: object) -> float | None:
-    """Parse optical power in dBm, listed beside mW; no light is -inf."""
+    """Parse optical power in dBm, listed beside mW; -inf without a signal."""
     found = DBM.search(value) if isinstance(value, str) else None
     if found is None:
         return None

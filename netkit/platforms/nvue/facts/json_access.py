@@ -58,7 +58,7 @@ under = table
 
 
 def inner(found: Shown, *path: str) -> Shown:
-    """Return the object at a path, or the object itself: releases show either."""
+    """The object at a path, or the object itself: releases show either."""
     return under(found, *path) or found
 
 
@@ -69,7 +69,7 @@ def objects(found: object) -> Iterator[tuple[str, Shown]]:
 
 
 def word(found: Shown, *keys: str) -> str:
-    """Return the first of some values that is a text or a number, as text."""
+    """The first of some values that is a text or a number, as text."""
     for key in keys:
         value = found.get(key)
         if isinstance(value, str) and value:
@@ -172,7 +172,7 @@ def view(part: PortPart, ports: Sequence[str], *, has_include: bool) -> View:
             return part.parse(shown, texts)
         return _absent(part, Absent(f"{command}: shows it for no port") if tree_of_ports else unread(command, text))
 
-    return View((*part.beside, command), part.kinds, parse, is_costly=True, otherwise=port_by_port)
+    return View((*part.beside, command), part.kinds, parse, is_costly=True, fallback=port_by_port)
 
 
 def _port_by_port(part: PortPart, ports: Sequence[str]) -> View:

@@ -62,7 +62,7 @@ def qos_view(ports: Sequence[str], *, has_aspects: bool) -> View:
 
 
 def commands_for(ports: Sequence[str], path: str, aspect: str, *, has_aspects: bool) -> tuple[str, ...]:
-    """Return the one command that shows an aspect of all ports, or one command for each port."""
+    """The one command that shows an aspect of all ports, or one command for each port."""
     if has_aspects:
         return (f"nv show interface qos-{aspect} -o json",)
     return tuple(f"nv show interface {port} qos {path} -o json" for port in ports)

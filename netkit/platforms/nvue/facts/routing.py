@@ -82,7 +82,7 @@ def session_facts(neighbor_text: str, bfd_text: str, bgp_text: str) -> Facts:
 def _bfd_states(found: object) -> dict[str, bool]:
     """Map interface and address to whether BFD is up.
 
-    "" stands for interfaces without a peer, if they are certain to have none.
+    "" is the peer of interfaces that certainly have none.
     NVUE keys peers by address or discriminator, FRR prints a list.
     """
     if not isinstance(found, dict | list):

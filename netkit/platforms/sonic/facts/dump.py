@@ -26,11 +26,11 @@ class Database:
     rows: Mapping[str, Row]
 
     def row(self, key: str) -> Row:
-        """Return a row, empty if it is missing."""
+        """A row, empty if it is missing."""
         return self.rows.get(key, {})
 
     def table(self, prefix: str) -> dict[str, Row]:
-        """Return the rows with a prefix, by the rest of their keys."""
+        """The rows with a prefix, by the rest of their keys."""
         return {key[len(prefix) :]: row for key, row in self.rows.items() if key.startswith(prefix)}
 
 
@@ -81,12 +81,12 @@ def number(text: str | None) -> float | None:
 
 
 def dbm(text: str | None) -> float | None:
-    """Parse optical power; no light is -inf."""
+    """Parse optical power; -inf without a signal."""
     return NO_LIGHT_DBM if (text or "").strip().startswith("-inf") else number(text)
 
 
 def word(text: str | None) -> str:
-    """Return a text; empty for `N/A` and the like."""
+    """A text; empty for `N/A` and the like."""
     stripped = (text or "").strip()
     return "" if stripped in {"N/A", "None", "NULL"} else stripped
 

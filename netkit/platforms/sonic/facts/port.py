@@ -104,7 +104,7 @@ def neighbors(appl: str) -> Facts:
 
 
 def flaps(appl: Database) -> dict[str, int]:
-    """Return how often each port went up or down; SONiC counts both, and has no field before the first."""
+    """How often each port went up or down; SONiC counts both, and has no field before the first."""
     counts = {name: whole(row.get("flap_count")) for name, row in appl.table(PORTS).items()}
     return {name: count for name, count in counts.items() if count is not None}
 

@@ -27,7 +27,7 @@ class SonicQosTables:
     made: Database
 
     def port(self, name: str) -> Row:
-        """Return the row that binds a port to its maps."""
+        """The row that binds a port to its maps."""
         return self.config.row(f"PORT_QOS_MAP|{name}")
 
     def map(self, table: str, name: str) -> Mapping[int, int] | None:
@@ -90,7 +90,7 @@ def _scheduler(tables: SonicQosTables, queue: Row) -> Row:
 
 
 def _weights(tables: SonicQosTables, queues: Mapping[int, Row]) -> Mapping[int, int]:
-    """Return the share of each weighted queue in percent, of what the strict ones leave."""
+    """The share of each weighted queue in percent, of what the strict ones leave."""
     rows = {queue: _scheduler(tables, row) for queue, row in queues.items()}
     weights = {queue: whole(row.get("weight", "1")) or 0 for queue, row in rows.items() if row.get("type") in WEIGHTED}
     total = sum(weights.values())
@@ -111,7 +111,7 @@ def _ecn(tables: SonicQosTables, queue: Row) -> Ecn | None:
 
 
 def _headroom(tables: SonicQosTables, port: str, bound: Row, priority: int) -> int | None:
-    """Return the bytes above the xoff threshold: the running value, else the configured one."""
+    """The bytes above the xoff threshold: the running value, else the configured one."""
     groups = tables.map("TC_TO_PRIORITY_GROUP_MAP", bound.get("tc_to_pg_map", "")) or {}
     group = groups.get(priority, priority)
     for found, prefix, divider in ((tables.made, "_TABLE:", ":"), (tables.config, "|", "|")):

@@ -11,10 +11,10 @@ const LABELS = {
   load: "utilisation (%)", pause: "pauses a second", ecn: "ECN marks a second", margin: "optic margin (dB)",
   queue: "longest queue in the window (% of where all is marked)", queue_peak_bytes: "longest queue in the window (bytes)",
   headroom: "headroom used in the window, most (%)", headroom_peak_bytes: "headroom used in the window (bytes)", speed_gbps: "designed speed (Gb/s)",
-  running_gbps: "running speed (Gb/s)", neighbor_seen: "LLDP neighbour seen", neighbor: "it says it is", neighbor_port: "and its port", peer: "cabled to", peer_port: "its port",
+  running_gbps: "running speed (Gb/s)", neighbor_seen: "LLDP neighbour seen", neighbor: "LLDP neighbour name", neighbor_port: "LLDP neighbour port", peer: "cabled to", peer_port: "its port",
   mtu_bytes: "MTU (bytes)", fec: "FEC", ber: "bit errors before FEC", effective_ber: "bit errors after FEC", bgp: "session", bfd_up: "BFD up",
   pfc_rx: "PFC heeded on", pfc_tx: "PFC sent on", ets: "ETS weights", ecn_thresholds: "ECN by class", cnp_dscp: "DSCP of CNPs", link_up_s: "time to come up (s)",
-  rx_dbm: "light received by lane (dBm)", tx_dbm: "light sent, weakest lane (dBm)", bias_ma: "laser current, most (mA)", temperature_c: "temperature (°C)", voltage_v: "voltage (V)",
+  rx_dbm: "received power by lane (dBm)", tx_dbm: "transmitted power, weakest lane (dBm)", bias_ma: "laser current, most (mA)", temperature_c: "temperature (°C)", voltage_v: "voltage (V)",
   cable_m: "cable length (m)", uptime_s: "uptime (s)", nic_pci: "PCI", nic_rdma: "RDMA", nic_part: "part", nic_firmware: "firmware", nic_link: "PCIe link",
 };
 const KNOWN = new Set([...GROUPS.flatMap(([, names]) => names), "port", "state", "causes"]);
@@ -72,21 +72,21 @@ function aboutDevice(device) {
     el("p", {}, badge(device.state), ` ${counted(device.examined, "thing")} examined on this device alone`, device.failure ? `; ${device.failure}` : ""),
     related(device),
     el("h3", {}, "Place in the design"), list(position),
-    facts.length ? [el("h3", {}, "What it says of itself"), list(facts)] : null,
+    facts.length ? [el("h3", {}, "Facts it reports"), list(facts)] : null,
     absent.length ? [el("h3", {}, "What it did not report"), list(absent)] : null,
     el("h3", {}, "Ports"), portsOf(device));
 }
 
 function portsOf(device) {
-  const told = ["up", "pause", "ecn", "load", "margin", "temperature_c"].filter((name) => device.ports.columns[name] !== undefined);
+  const reported = ["up", "pause", "ecn", "load", "margin", "temperature_c"].filter((name) => device.ports.columns[name] !== undefined);
   const units = { ...Object.fromEntries(data.metrics.map((metric) => [metric.name, metric.unit])), temperature_c: "°C" };
   const titles = { ...Object.fromEntries(data.metrics.map((metric) => [metric.name, metric.title])), up: "Up", temperature_c: "Heat" };
   const rows = Array.from({ length: device.ports.rows }, (_, row) => {
     const value = (name) => cell(device.ports, name, row);
     return [link(device.name, value("port"), value("port")), value("state") ? badge(value("state")) : "–", value("kind"),
-      link(value("peer") || "", value("peer_port") || ""), ...told.map((name) => shown(value(name), units[name] || ""))];
+      link(value("peer") || "", value("peer_port") || ""), ...reported.map((name) => shown(value(name), units[name] || ""))];
   });
-  return grid(`Ports of ${device.name}`, ["Port", "Findings", "Kind", "Far end", ...told.map((name) => titles[name])], rows);
+  return grid(`Ports of ${device.name}`, ["Port", "Findings", "Kind", "Far end", ...reported.map((name) => titles[name])], rows);
 }
 
 function aboutPort(device, row) {
@@ -107,13 +107,13 @@ function aboutPort(device, row) {
     data.trends.series.filter((one) => one.device === device.name && portOf(device, one.place) === port).map(chart));
 }
 
-/** The neighbour is only told where it is not the one of the design. */
+/** The neighbour is shown only if it differs from the design. */
 function differs(peer, neighbor) {
   if (!peer || !neighbor) return null;
-  return el("p", { class: "note" }, `By design this is cabled to ${peer}; LLDP says ${neighbor}.`);
+  return el("p", { class: "note" }, `By design this is cabled to ${peer}; LLDP reports ${neighbor}.`);
 }
 
-/** The causes that have a finding on a device, or at a port of it: also where it is one of those a cause does not tell. */
+/** The causes that have a finding on a device, or at a port of it: including those that the cause does not list. */
 function related(device, row = -1) {
   const found = causesOf(device, row).map((number) => data.causes[number]);
   const state = row < 0 ? device.state : cell(device.ports, "state", row);

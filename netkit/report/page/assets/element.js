@@ -19,7 +19,7 @@ function svg(tag, properties, ...children) {
   return filled(document.createElementNS(SVG, tag), properties, children);
 }
 
-/** A mark that tells a state by shape and word too, not by colour alone. */
+/** A mark that shows a state by shape and word too, not by colour alone. */
 function badge(state) {
   return el("span", { class: `badge is-${state}` }, el("span", { class: `mark is-${state}`, "aria-hidden": "true" }), WORDS[state]);
 }

@@ -60,7 +60,7 @@ function nothing() {
   return `Nothing wrong was found in ${WHOLE.format(examined)} things examined${unreached ? `, but ${counted(unreached, "device")} could not be seen, or not all of it` : ""}.`;
 }
 
-/** What each cause can be found by: also every device and port it has a finding at, of which it tells only some. */
+/** The search text of each cause: includes every device and port of its findings, of which only some are shown. */
 function indexed() {
   const names = data.causes.map(() => []);
   for (const device of data.devices) {
@@ -93,14 +93,14 @@ function unfolding(cause) {
 
 function inside(cause) {
   const { head } = cause;
-  const told = cause.symptoms.map((one) => el("li", {}, badge(one.verdict), " ", link(one.device, one.place), ` ${one.text} `, el("span", { class: "check" }, one.check)));
-  if (cause.symptoms_left_out) told.push(el("li", {}, `and ${counted(cause.symptoms_left_out, "more finding")}`));
+  const items = cause.symptoms.map((one) => el("li", {}, badge(one.verdict), " ", link(one.device, one.place), ` ${one.text} `, el("span", { class: "check" }, one.check)));
+  if (cause.symptoms_left_out) items.push(el("li", {}, `and ${counted(cause.symptoms_left_out, "more finding")}`));
   return el("div", { class: "inside" },
     list([["Where", link(head.device, head.place)], ...Object.entries(head.evidence), ...windowed(head)]),
     head.remedy ? el("p", { class: "remedy" }, el("b", {}, "What to do: "), head.remedy) : null,
     (cause.silences || []).map((text) => el("p", { class: "silences" }, text)),
-    told.length ? el("p", { class: "muted" }, cause.places > 1 ? "The same elsewhere, and what was found with it" : "Related findings, mostly symptoms") : null,
-    told.length ? el("ul", { class: "symptoms" }, told) : null);
+    items.length ? el("p", { class: "muted" }, cause.places > 1 ? "The same elsewhere, and what was found with it" : "Related findings, mostly symptoms") : null,
+    items.length ? el("ul", { class: "symptoms" }, items) : null);
 }
 
 function windowed(finding) {

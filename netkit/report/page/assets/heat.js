@@ -52,7 +52,7 @@ class Heat {
     this.draw();
     this.tellScale();
     this.tellWorst();
-    this.tell();
+    this.describe();
   }
 
   row(device, columns) {
@@ -125,7 +125,7 @@ class Heat {
     if (one.state) this.drawFlag(pen, x, y, Math.min(6, Math.ceil(Math.min(size.width, size.height) / 2)));
   }
 
-  /** A slash tells what is not known from what is nothing. */
+  /** A slash distinguishes an unknown value from zero. */
   drawUnknown(pen, size, x, y) {
     pen.strokeStyle = this.colors.muted;
     pen.lineWidth = 0.5;
@@ -135,7 +135,7 @@ class Heat {
     pen.stroke();
   }
 
-  /** A corner tells that something is wrong with the port, whatever is shown; it has an edge, since a cell may be red. */
+  /** A corner marks ports with findings, whatever the metric; it has an edge, since a cell may be red. */
   drawFlag(pen, x, y, size) {
     for (const [color, side] of [[this.colors.paper, size + 2], [this.colors.flag, size]]) {
       pen.fillStyle = color;
@@ -156,10 +156,10 @@ class Heat {
 
   listen() {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
-    this.canvas.addEventListener("focus", () => { this.draw(); this.tell(); });
+    this.canvas.addEventListener("focus", () => { this.draw(); this.describe(); });
     this.canvas.addEventListener("blur", () => this.draw());
-    this.canvas.addEventListener("mousemove", (event) => this.tell(this.under(event)));
-    this.canvas.addEventListener("mouseleave", () => this.tell());
+    this.canvas.addEventListener("mousemove", (event) => this.describe(this.under(event)));
+    this.canvas.addEventListener("mouseleave", () => this.describe());
     this.canvas.addEventListener("click", (event) => { const at = this.under(event); if (at) { this.at = at; this.open(); } });
     let isWaiting = false;
     window.addEventListener("resize", () => {
@@ -179,7 +179,7 @@ class Heat {
     this.at = { row: within(this.at.row + step[0], this.rows.length), column: within(this.at.column + step[1], this.ports.length) };
     this.draw();
     this.follow();
-    this.tell();
+    this.describe();
   }
 
   /** Scroll to the cursor: a large heatmap is higher than its frame, and the frame may be out of the window. */
@@ -206,7 +206,7 @@ class Heat {
   }
 
   /** Say what is under the mouse, or else under the cursor. */
-  tell(at = null) {
+  describe(at = null) {
     const { row, column } = at || this.at;
     const found = this.rows[row];
     const one = found && found.cells[column];
@@ -232,16 +232,16 @@ class Heat {
       el("span", { class: "swatch none", "aria-hidden": "true" }), el("span", {}, "not reported"),
       el("span", { class: "swatch flag", "aria-hidden": "true" }), el("span", {}, "has findings"),
     ];
-    this.scale.replaceChildren(el("p", {}, `${this.metric.title}: ${text}${scale === "log" ? "; logarithmic" : ""}. ${WHOLE.format(known)} of ${counted(found.length, "port")} tell it.`), el("p", { class: "scale-bar" }, parts));
+    this.scale.replaceChildren(el("p", {}, `${this.metric.title}: ${text}${scale === "log" ? "; logarithmic" : ""}. ${WHOLE.format(known)} of ${counted(found.length, "port")} report it.`), el("p", { class: "scale-bar" }, parts));
   }
 
   /** The worst cells as a table: quicker to read for some, and the only way for those who do not see colours. */
   tellWorst() {
-    const told = this.rows.flatMap(({ device, cells }) => cells
+    const reported = this.rows.flatMap(({ device, cells }) => cells
       .map((one, column) => ({ device, port: this.ports[column], one })).filter(({ one }) => one && one.value !== null));
-    const found = told.filter(({ one }) => this.metric.scale === "margin" || one.value > 0);
+    const found = reported.filter(({ one }) => this.metric.scale === "margin" || one.value > 0);
     found.sort((one, other) => (this.metric.scale === "margin" ? one.one.value - other.one.value : other.one.value - one.one.value));
-    if (!found.length) { this.worst.replaceChildren(el("p", { class: "muted" }, told.length ? "No port reports a value above zero." : "No port reports it, so nothing is known.")); return; }
+    if (!found.length) { this.worst.replaceChildren(el("p", { class: "muted" }, reported.length ? "No port reports a value above zero." : "No port reports it, so nothing is known.")); return; }
     const rows = found.slice(0, 10).map(({ device, port, one }) => [
       link(device.name, port), shown(one.value, this.metric.unit),
       link(cell(device.ports, "peer", one.row) || "", cell(device.ports, "peer_port", one.row) || ""),

@@ -98,7 +98,7 @@ function placeLeaves(leaves, rails, width, y, boxes) {
   });
 }
 
-/** Hosts are small squares: what stands out among them is what is not well. Returns how high they are. */
+/** Hosts are small squares: those with problems stand out. Returns their height. */
 function placeHosts(hosts, y, boxes) {
   const side = hosts.length <= 7 ? 24 : hosts.length <= 24 ? 13 : 9;
   const columns = Math.floor(HOSTS / (side + 2));

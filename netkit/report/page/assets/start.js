@@ -1,4 +1,4 @@
-// Everything together: what stands beside the verdict, the theme, printing, keys.
+// Everything together: the summary beside the verdict, the theme, printing, keys.
 function beside(place) {
   const fold = (title, content) => el("details", {}, el("summary", {}, title), content);
   const parts = [];

@@ -1,4 +1,4 @@
-// How things went from run to run, as small charts.
+// Trends from run to run, as small charts.
 function trends(section) {
   const { runs, series } = data.trends;
   if (!runs.length && !series.length) {
