@@ -114,6 +114,8 @@ class Recovery:
 
 RESERVED_SHARE = 0.1
 """The part of the confirm time that is kept in reserve."""
+STALE_S = 2.0
+"""A configuration that was read longer ago is read again before it is confirmed."""
 MOST_READS = 2
 """How often a device is read before a wrong configuration counts as a failure."""
 
@@ -179,6 +181,7 @@ class DeviceRollout:
         self.step(Phase.VERIFY)
         foresee(fresh, self.task.plan.version)
         self._verify(fresh)
+        verified_s = self.job.clock.steady_s()
         self._await_policy(window)
         self.step(Phase.GATE)
         self.ask(fresh, Moment.AFTER, min(self.job.options.settle_s, self.left_s(window)))
@@ -189,6 +192,9 @@ class DeviceRollout:
             except UnhealthyError:
                 self._drain_again(fresh, window)
                 raise
+        if self.job.clock.steady_s() - verified_s > STALE_S:
+            # A daemon that died meanwhile was started with the saved configuration, which is still the earlier one.
+            self._verify(fresh)
         if self.left_s(window) <= 0:
             what = f"{self.name}: not enough time was left to confirm the change"
             raise DeviceError(Problem(what, "allow more with --confirm-within"))

@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from netkit.deploy import ConfigState, DeployEvent, DeviceResult, Outcome, Phase
+from netkit.deploy import ConfigState, DeployEvent, DeviceResult, Journal, Outcome, Phase
+from tests.cli.site import Site
 from tests.deploy.fleet import Fleet, built
 from tests.deploy.live_scene import reasons, results, values
+from tests.deploy.test_live_order import values as staged
 from tests.lab.running import RunningLab, needs_lab, running, until, write_fabric
 
 pytestmark = needs_lab
@@ -189,3 +192,34 @@ def test_a_switch_that_restarts_before_it_is_confirmed_is_as_before(fleet: Fleet
     assert found[:2] == (DeviceResult.REVERTED, ConfigState.AS_BEFORE), reasons(outcome)
     assert outcome.exit_code == found[2] != 0
     assert fleet.configs() == before
+
+
+WIDER = "le 28"
+"""What the filters accept once units may hold more hosts."""
+LOADS = f"until vtysh -c 'show running-config' | grep -q '{WIDER}'; do :; done"
+DIES = 'sudo -n kill -9 "$(cat /run/frr/bgpd.pid)"'
+
+
+@pytest.mark.parametrize("is_early", [True, False], ids=["while the change loads", "while its health is checked"])
+def test_a_change_during_which_a_daemon_dies_is_whole_or_taken_back(*, is_early: bool, tmp_path: Path) -> None:
+    few, many = (staged("frr", ["supernet", name]) for name in ("lower ceilings", "higher ceilings"))
+    with running(write_fabric(tmp_path, few), name="dies") as lab, ThreadPoolExecutor() as beside:
+        site = Site(lab, tmp_path)
+        assert site.netkit("plan", "--detailed-exitcode").returncode == 0
+        write_fabric(lab.fabric, many)
+        deploy = beside.submit(site.netkit, "deploy", "--yes")
+        if not is_early:
+            until(
+                lambda: any(one.step == Phase.GATE for run in site.runs() for one in Journal(run).entries()), "judged"
+            )
+        died = lab.lab("ssh", "leaf01", f"{LOADS if is_early else ''}\n{DIES}")
+        assert died.returncode == 0, died.stderr
+        deployed = deploy.result()
+        said = deployed.stdout + deployed.stderr
+        if deployed.returncode == 0:
+            assert is_early, said
+        else:
+            assert "leaf01: reverted" in said
+            assert "does not run the intended configuration" in said
+            assert site.netkit("deploy", "--yes").returncode == 0
+        assert site.netkit("plan", "--detailed-exitcode").returncode == 0
