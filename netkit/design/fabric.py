@@ -686,6 +686,11 @@ class Fabric:
                 found.setdefault(ring, []).append(leaf)
         return found
 
+    @cached_property
+    def joined_leaves(self) -> dict[tuple[str, str], bool]:
+        """What `layout.is_joined` has found out: each of the NICs of a leaf asks for the same."""
+        return {}
+
     def tier(self, role: Role) -> tuple[Switch, ...]:
         return self._by_role[role]
 

@@ -185,8 +185,13 @@ def nic_distance(fabric: Fabric, near: Nic, far: Nic) -> NicDistance:
 
 def is_joined(fabric: Fabric, one: Switch, other: Switch) -> bool:
     """Whether a path connects two leaves: spine planes, and the rails of a rail-only fabric, are separate."""
-    if one.name == other.name:
-        return True
+    ends = one.name, other.name
+    if ends not in fabric.joined_leaves:
+        fabric.joined_leaves[ends] = one.name == other.name or _is_joined(fabric, one, other)
+    return fabric.joined_leaves[ends]
+
+
+def _is_joined(fabric: Fabric, one: Switch, other: Switch) -> bool:
     above, beyond = _above(one), _above(other)
     if above & beyond or one.pod == other.pod:
         return bool(above & beyond)
