@@ -7,7 +7,7 @@ from netkit.facts import COUNTERS, Absent
 from netkit.facts.counter import parts
 from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, skip, warn
 from netkit.judge.context import still
-from netkit.judge.delta import CounterState
+from netkit.judge.delta import CounterState, has_fallen
 
 AGAIN = "check again; if it recurs, see what clears counters, and whether a driver or a daemon restarts"
 
@@ -54,8 +54,7 @@ def _restarted(device: DeviceContext) -> Counter[str]:
     first, last = device.observation.samples[0], device.observation.samples[-1]
     found = Counter[str]()
     for name, counts in last.counters.items():
-        earlier = first.counters.get(name, {})
-        if first.boot == last.boot and all(count >= earlier.get(at, 0) for at, count in counts.items()):
+        if first.boot == last.boot and not has_fallen(first.counters.get(name, {}), counts):
             continue
         is_of_port = _is_of_port(name)
         restarted = (at for at, delta in device.deltas(name).items() if delta.state is CounterState.RESET)

@@ -140,6 +140,12 @@ class CableEnd(NamedTuple):
         return f"{self.device}:{self.port}"
 
 
+def _counts(device: DeviceContext, port: str) -> bool:
+    """Whether a port counted bytes in both directions, as nearly all do; then it does not stand still."""
+    counted = (device.deltas(name).get(port) for name, _ in CROSSED)
+    return all(delta is not None and delta.value for delta in counted)
+
+
 @dataclass(frozen=True)
 class CheckContext:
     """All that a check may look at. It cannot reach a device."""
@@ -162,7 +168,7 @@ class CheckContext:
         found = {name: self._context_of(name) for name in wanted}
         for link in self.fabric.cables():
             near, far = found.get(link.device), found.get(link.peer)
-            if near is not None and far is not None:
+            if near is not None and far is not None and not (_counts(near, link.port) and _counts(far, link.peer_port)):
                 ends = (near.observation.samples, link.port), (far.observation.samples, link.peer_port)
                 near.still.update([link.port] if still(near.deltas, far.deltas, *ends) else [])
                 far.still.update([link.peer_port] if still(far.deltas, near.deltas, *reversed(ends)) else [])

@@ -1,5 +1,6 @@
 """Counters over a window: the increase between two samples, or why it is unknown."""
 
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -84,6 +85,13 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
         else:
             found[at] = _fallen(name, at, samples, seconds)
     return found
+
+
+def has_fallen(earlier: Mapping[str, int], later: Mapping[str, int]) -> bool:
+    """Whether a counter is lower than before at any place."""
+    if list(earlier) == list(later):  # as usual: no look-up for each
+        return any(map(operator.lt, later.values(), earlier.values()))
+    return any(count < earlier.get(at, 0) for at, count in later.items())
 
 
 def _fallen(name: str, at: str, samples: tuple[Sample, ...], seconds: float) -> Delta:

@@ -19,7 +19,7 @@ from netkit.facts import Absent, Counters, Facts, Observation, Sample
 from netkit.facts.device import KINDS
 from netkit.judge.check import Check
 from netkit.judge.context import CROSSED, CheckContext, DeviceContext
-from netkit.judge.delta import is_of_port
+from netkit.judge.delta import has_fallen, is_of_port
 from netkit.judge.run import CheckDeadline, CheckResult, ShardResult, result_on, results_of, subjects
 
 BYTES = frozenset(name for pair in CROSSED for name in pair)
@@ -134,7 +134,8 @@ def _fallen(earlier: Counters, later: Counters) -> Iterator[str]:
     """Yield the ports with a counter that is lower than before."""
     for name, counts in later.items():
         before = earlier.get(name, {})
-        yield from (_port(name, at) for at, count in counts.items() if count < before.get(at, 0))
+        if has_fallen(before, counts):
+            yield from (_port(name, at) for at, count in counts.items() if count < before.get(at, 0))
 
 
 def _port(name: str, at: str) -> str:

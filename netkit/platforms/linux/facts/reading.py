@@ -75,7 +75,10 @@ def sections(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     name, rows = "", list[str]()
     for line in text.splitlines():
-        if line.startswith(BEGIN):
+        if not line.startswith("#"):
+            if name:
+                rows.append(line)
+        elif line.startswith(BEGIN):
             name, rows = line.removeprefix(BEGIN).strip(), []
         elif line.startswith(END):
             if name and line.removeprefix(END).strip() == "0" and any(row.strip() for row in rows):
