@@ -71,7 +71,7 @@ def test_a_silence_is_shown_counted_and_ends(places: tuple[Path, Path]) -> None:
     for one in listed:
         silence(fabric, "end", one["id"])
     assert data(places, *only)["exit_code"] == 1
-    assert silence(fabric, "list").stdout == "nothing of small is silenced\n"
+    assert silence(fabric, "list").stdout == "small has no silences\n"
 
 
 def test_what_is_over_is_as_if_not_there_and_is_to_be_tidied(places: tuple[Path, Path]) -> None:

@@ -65,7 +65,7 @@ def test_a_program_gets_the_question_and_no_secret(tmp_path: Path, monkeypatch: 
     ("body", "said"),
     [
         ('echo \'{"allow": false, "reason": "freeze until Monday"}\'', "the hook refuses: freeze until Monday"),
-        ("echo '{\"allow\": false}'", "the hook refuses: it gives no reason"),
+        ("echo '{\"allow\": false}'", "the hook refuses: no reason given"),
         ('printf \'{"allow": false, "reason": "a\\\\u001b[2Jb"}\'', r"refuses: a\x1b[2Jb"),
         ("", "does not answer with JSON"),
         ("echo yes", "does not answer with JSON"),

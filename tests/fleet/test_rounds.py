@@ -62,7 +62,7 @@ def break_off(fleet: Coordinator) -> None:
 def test_a_second_round_is_refused_until_the_first_has_ended(fleet_bed: Bed) -> None:
     with fleet_bed.coordinator() as first:
         first.hold(CHECK, ["tokyo"])
-        with fleet_bed.coordinator() as second, pytest.raises(RoundBusyError, match=f"{BUSY}; nothing was begun"):
+        with fleet_bed.coordinator() as second, pytest.raises(RoundBusyError, match=f"{BUSY}; nothing was started"):
             second.hold(CHECK, ["tokyo"])
         assert is_free(fleet_bed, "backup of inventory/tokyo")
         assert is_free(fleet_bed, "check of inventory/other")

@@ -95,6 +95,7 @@ def described(fabric: Fabric, switch: Switch) -> ExistingSwitch:
         system_mac=switch.system_mac,
         management=f"{management.address}/{management.prefix_length}" if management else "",
         management_gateway=management.gateway if management else "",
+        allow=(),
         ports=tuple(described_port(switch, port) for port in switch.ports),
         vlans={switch.vlan.number: f"Vlan{switch.vlan.number}"} if switch.vlan else {},
         qos=ExistingQos(
@@ -157,9 +158,9 @@ def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
     """Read what is rendered, without ports that are not in use, and without what the design does not decide alone.
 
     A cable length is rounded up to a row of the vendor's table, and explicit headroom follows from it. EOS has only the
-    headroom, and Linux neither.
+    headroom, and Linux neither. IPv6 is compared where it is adopted.
     """
-    found = EXISTING[switch.platform](parsed(fabric, switch))
+    found = replace(EXISTING[switch.platform](parsed(fabric, switch)), addresses_v6={}, gateways_v6=())
     if not switch.ports:  # of classes that nothing uses, each NOS holds other parts
         found = replace(found, qos=ExistingQos())
     used = {port.name for port in switch.ports}
@@ -216,6 +217,7 @@ def expressed_by_nvue(fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
             for port in whole.ports
         ),
         vlans={vlan: name.lower() for vlan, name in whole.vlans.items()},
+        vlan_names={switch.vlan.number: switch.vlan.name} if switch.vlan else {},
         qos=replace(
             whole.qos,
             dscp_to_priority={dscp: rest.get(one, one) for dscp, one in whole.qos.dscp_to_priority.items()},
@@ -244,6 +246,8 @@ def expressed_by_eos(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
         # How many lanes a cage has is seen where the last one is in use.
         ports=whole.ports if has_split else tuple(replace(port, split="") for port in whole.ports),
         connect_s=None,  # no such timer
+        vlan_names={switch.vlan.number: switch.vlan.name} if switch.vlan else {},
+        vlan_mtu_bytes=switch.mtu_bytes if switch.vlan else None,
     )
 
 
@@ -254,6 +258,7 @@ def expressed_by_frr(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
         whole,
         models=(),
         system_mac="",  # that of the switch
+        allow=None,
         ports=tuple(
             replace(port, split="", lanes=None, speed_gbps=None, is_lossless=False, ecn=None) for port in whole.ports
         ),

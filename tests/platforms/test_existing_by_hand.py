@@ -253,6 +253,7 @@ def test_nvue_without_the_roce_mode_is_read_from_its_profiles() -> None:
         ecn=ExistingEcn(200_000, 900_000, 50),
     )
     assert read("nvue", NVUE_PROFILES) == ExistingSwitch(
+        allow=(),
         hostname="tor-7",
         management="198.51.100.7/24",
         management_gateway="198.51.100.254",
@@ -293,6 +294,7 @@ def test_nvue_without_the_roce_mode_is_read_from_its_profiles() -> None:
 def test_nvue_of_older_releases_is_read() -> None:
     lossless = ExistingPort("", cable_m=100.0, is_lossless=True, ecn=ExistingEcn(150_000, 1_500_000, 100))
     assert read("nvue", NVUE_OLD) == ExistingSwitch(
+        allow=(),
         hostname="old",
         management="192.0.2.7/24",
         management_gateway="192.0.2.1",
@@ -493,6 +495,7 @@ EOS_ON_INTERFACES = """
 def test_eos_with_lines_on_interfaces_is_read() -> None:
     lossless = ExistingPort("", speed_gbps=100, is_lossless=True, xoff_bytes=165_100)
     assert read("eos", EOS_ON_INTERFACES) == ExistingSwitch(
+        allow=(),
         hostname="edge-3",
         management="192.0.2.7/24",
         management_gateway="192.0.2.1",

@@ -1,5 +1,7 @@
 """What hand-written files of a Linux switch with FRR say: other names, other order, another style than netkit's."""
 
+from ipaddress import IPv6Interface
+
 import pytest
 
 from netkit.platforms.compare import MODELS
@@ -141,6 +143,7 @@ def test_files_of_ones_own_are_read() -> None:
         connect_s=5,
         bfd_interval_ms=150,
         bfd_multiplier=3,
+        addresses_v6={"ens2f1": IPv6Interface("2001:db8::1/64"), "eno1": IPv6Interface("2001:db8:1::9/64")},
     )
 
 

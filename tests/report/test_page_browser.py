@@ -280,7 +280,7 @@ def test_what_a_device_calls_itself_stays_text(chromium: Browser, folder: Path) 
         assert chromium.run("return document.title").startswith("small: ")
         assert chromium.count("script, img, iframe") == 2
     chromium.open(file, "#device/leaf01/swp1s0")
-    assert "By design this is cabled to gpu01; LLDP says <script>" in chromium.text("#detail .note")
+    assert "By design this is cabled to gpu01; LLDP reports <script>" in chromium.text("#detail .note")
     wide = chromium.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide == 0
     assert_quiet(chromium)

@@ -66,7 +66,7 @@ def test_a_diary_keeps_totals_and_the_latest_and_comes_back_from_its_file(tmp_pa
 def test_a_damaged_diary_is_begun_anew_with_a_word(tmp_path: Path, text: str) -> None:
     (tmp_path / "diary.json").write_text(text, encoding="utf-8")
     book = DiaryFile(tmp_path / "diary.json")
-    assert "a new one begins without earlier rounds" in book.read()
+    assert "a new one starts without earlier rounds" in book.read()
     assert book.diary == Diary()
     assert (tmp_path / "diary.damaged").read_text(encoding="utf-8") == text
 
