@@ -209,7 +209,7 @@ def test_a_job_whose_coordinator_has_gone_is_not_begun(scene: SiteScene) -> None
         link.declare_answers(REPLY)
         link.declare(control_queue(REPLY), DISPATCH)
     published(bed, "tokyo", sign_job(job.model_copy(update={"reply": REPLY}), bed.credentials().signing))
-    eventually(lambda: any("since its coordinator has gone" in line for line in worker.lines()))
+    eventually(lambda: any("since its coordinator is gone" in line for line in worker.lines()))
     assert scene.runs() == known
 
 

@@ -300,7 +300,7 @@ def test_answers_that_nobody_waits_for_end_their_job(fleet_bed: Bed, tmp_path: P
         events = fleet.run([job(), job(device="leaf02")])
         next(events)
     (tmp_path / "gate").touch()
-    eventually(lambda: sum("nobody waits for it" in line for line in worker.lines()) == 2)
+    eventually(lambda: sum("no coordinator waits for it" in line for line in worker.lines()) == 2)
     assert results(run(fleet_bed, one := job())) == [
         (one.nonce, 0, f"first of {worker.process.pid}".encode(), False),
         (one.nonce, 1, f"tokyo leaf01 {worker.process.pid}".encode(), True),
