@@ -314,12 +314,12 @@ def test_the_rules_of_the_fabric_apply_at_its_site(scene: SiteScene, tmp_path: P
         assert (silent.returncode, "requires a reason" in silent.stderr) == (3, True)
         about = ("--fabric", scene.fabric, "--lab", scene.lab.name, "--reason", "CHG-1")
         local = run("deploy", plan, *about, "--yes", NETKIT_LAB_DIR=str(scene.lab.home))
-        assert "devices changed only by the workers of their sites" in local.stderr
+        assert "allows changes only by the workers of the sites" in local.stderr
         assert scene.runs() == known
         unsigned = scene.netkit("deploy", plan, "--yes", "--reason", "CHG-1")
         assert (unsigned.returncode, "requires the deployer's key" in unsigned.stderr) == (3, True)
         own = scene.netkit("deploy", plan, "--yes", "--reason", "CHG-1", "--key", key)
-        assert (own.returncode, "nobody may approve their own deploy" in own.stderr) == (3, True)
+        assert (own.returncode, "no one may approve their own deploy" in own.stderr) == (3, True)
         signed = ("deploy", plan, "--reason", "CHG-1", "--key", tmp_path / "carol")
         tried = scene.netkit(*signed, "--dry-run")
         assert (tried.returncode, scene.runs() == known) == (0, True), tried.stderr
