@@ -53,10 +53,13 @@ def addressing_v6(survey: Survey, placement: Placement, addresses: Addressing) -
     }
     texts = (*(switch.networks_v6 for switch in placed), *(host.networks_v6 for host in survey.hosts.values()))
     networks = frozenset[IPv6Network]().union(*texts)
-    pool = _loopback_pool(loopbacks, networks, leaves.values())
+    # Filters and routes of hosts name the pools: that of loopbacks most narrowly, that of hosts most widely.
+    named = _around(loopbacks, networks, leaves.values())
+    pool = named[0] if named else smallest(loopbacks)
     if len(leaves.keys() & set(read)) * 2 <= len(read):
         return AddressingV6(pool, management=management, management_gateway=gateway or "")
-    hosts = _host_pool(leaves.values(), networks, [one for one in (pool, management) if one])
+    named = _around(leaves.values(), networks, [one for one in (pool, management) if one])
+    hosts = named[-1] if named else smallest(leaves.values())
     rails = _rail_prefixes(survey, placement, leaves, hosts) if addresses.rail_prefixes else {}
     rails |= free_prefixes(rails, hosts, placement.rails)
     return AddressingV6(pool, hosts, management, gateway or "", leaves, rails)
@@ -72,30 +75,13 @@ def _leaf_prefix(leaf: SurveyedSwitch, addresses: Addressing) -> IPv6Network | N
     )
 
 
-def _loopback_pool(
-    loopbacks: list[IPv6Network], networks: Iterable[IPv6Network], leaves: Iterable[IPv6Network]
-) -> IPv6Network:
-    """Return the smallest network that a filter names around all loopbacks, else the smallest there is."""
-    others = list(leaves)
-    fitting = (
-        network
-        for network in networks
-        if all(one.subnet_of(network) for one in loopbacks) and not any(map(network.overlaps, others))
-    )
-    return max(fitting, key=lambda network: network.prefixlen, default=smallest(loopbacks))
-
-
-def _host_pool(
-    leaves: Iterable[IPv6Network], networks: Iterable[IPv6Network], others: list[IPv6Network]
-) -> IPv6Network:
-    """Return the largest network that a filter or a host names around all prefixes, else the smallest there is."""
-    prefixes = list(leaves)
-    fitting = (
-        network
-        for network in networks
-        if all(one.subnet_of(network) for one in prefixes) and not any(map(network.overlaps, others))
-    )
-    return min(fitting, key=lambda network: network.prefixlen, default=smallest(prefixes))
+def _around(
+    prefixes: Iterable[IPv6Network], networks: Iterable[IPv6Network], others: Iterable[IPv6Network]
+) -> list[IPv6Network]:
+    """Return the networks that contain all prefixes and overlap none of the others, smallest first."""
+    inner, outer = list(prefixes), list(others)
+    found = [one for one in networks if all(map(one.supernet_of, inner)) and not any(map(one.overlaps, outer))]
+    return sorted(found, key=lambda network: -network.prefixlen)
 
 
 def _rail_prefixes(
