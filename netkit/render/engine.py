@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sized
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 import yaml
 from jinja2 import (
+    BytecodeCache,
     ChoiceLoader,
     FileSystemLoader,
     FunctionLoader,
@@ -22,6 +23,7 @@ from jinja2 import (
     nodes,
     pass_eval_context,
 )
+from jinja2.bccache import Bucket
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -48,6 +50,23 @@ def _of_package(name: str) -> tuple[str, str, None] | None:
     return file.read_text(encoding="utf-8"), str(file), None
 
 
+class CompiledTemplates(BytecodeCache):
+    """The last version of each template that this process compiled: all engines compile alike."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, tuple[str, CodeType | None]] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        checksum, code = self._code.get(bucket.key, ("", None))
+        bucket.code = code if checksum == bucket.checksum else None
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.checksum, bucket.code
+
+
+_COMPILED = CompiledTemplates()
+
+
 class Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, with a shortcut for netkit's own frozen types, which are pure data and need no checks."""
 
@@ -63,6 +82,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             lstrip_blocks=True,
             keep_trailing_newline=True,
             auto_reload=False,
+            bytecode_cache=_COMPILED,
             autoescape=False,  # configurations, not web pages
         )
         self.policies["json.dumps_kwargs"] = {"sort_keys": False}
