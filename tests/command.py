@@ -101,6 +101,7 @@ def _prepare() -> None:
     for read, kind in ((hardware.switch, "switches"), (hardware.host, "hosts")):
         for name in hardware.names(kind):
             read(name)
+    hardware.media()
     compiled, folder = Engine().environment, shipped_templates()
     for file in folder.rglob("*.j2"):
         compiled.get_template(str(file.relative_to(folder)))

@@ -180,7 +180,8 @@ class Engine:
     def __init__(self, folders: tuple[Path, ...] = ()) -> None:
         self.folders = (*(folder for folder in folders if folder.is_dir()), shipped_templates())
         self.environment = Sandbox(self.folders)
-        self._has_own_templates = any(folder.resolve() != shipped_templates().resolve() for folder in self.folders)
+        shipped = shipped_templates().resolve()
+        self._own_folders = tuple(folder for folder in self.folders if folder.resolve() != shipped)
         for file in (file for folder in self.folders for file in folder.glob(f"*/{OWNS}")):
             ours = shipped_templates() / file.parent.name / OWNS
             if not ours.is_file() or file.read_bytes() != ours.read_bytes():
@@ -222,7 +223,7 @@ class Engine:
         The output of a user's templates is also parsed, so that it does not fail on the switch.
         """
         text = _LAST_COMMA.sub("", text)
-        if self._has_own_templates:
+        if self._own_folders:
             remedy = "end each row with one comma, the last one too"
             try:
                 json.loads(text)
@@ -248,8 +249,7 @@ class Engine:
 
     def extra_files(self, folder: str) -> dict[str, str]:
         """List the user's additional files for devices of a platform, with their templates."""
-        own = (one for one in reversed(self.folders) if one.resolve() != shipped_templates().resolve())
-        found = (file for one in own for file in sorted((one / folder / EXTRA).glob("*.j2")))
+        found = (file for one in reversed(self._own_folders) for file in sorted((one / folder / EXTRA).glob("*.j2")))
         return {file.name.removesuffix(".j2"): f"{folder}/{EXTRA}/{file.name}" for file in found}
 
     def _place(self, trace: TracebackType | None, name: str) -> tuple[str, int]:
