@@ -52,10 +52,11 @@ class Dispatch:
         settings = fleet_settings.load(folder)
         return cls(settings, Credentials.load(folder, settings.broker))
 
-    def sites_of(self, folder: Path) -> Sequence[str]:
-        """The sites of the fabric in a folder."""
+    def site_of(self, folder: Path) -> str:
+        """The only site of the fabric in a folder; empty if it is at several."""
         fabric = path_in_repository(folder)
-        return [name for name, site in self.settings.sites.items() if fabric in site.fabrics]
+        found = [name for name, site in self.settings.sites.items() if fabric in site.fabrics]
+        return found[0] if len(found) == 1 else ""
 
     def answers(
         self,

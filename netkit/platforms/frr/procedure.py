@@ -28,7 +28,9 @@ BFD_DEFAULTS = {
     "echo transmit-interval": 50,
     "echo-interval": 50,
 }
-STATED = f"""stated() {{  # what runs, a file: print the file as frr-reload.py has to be given it
+# frr-reload.py names a new route map at a neighbor before it defines it. Until FRR looks at it again, 5 s later, such a
+# map denies all routes. So what has a new name is defined first.
+TEXTS = f"""stated() {{  # what runs, a file: print the file as frr-reload.py has to be given it
     awk '
     function leave() {{
         for (i = 1; i <= count; i++) {{
@@ -51,6 +53,18 @@ STATED = f"""stated() {{  # what runs, a file: print the file as frr-reload.py h
     }}
     END {{ leave() }}
     side == 2
+    ' side=1 "$1" side=2 "$2"
+}}
+introduced() {{  # what runs, a file: print the lists and route maps of the file whose names do not run yet
+    awk '
+    /^[^ ]/ {{ key = "" }}
+    /^(ip|ipv6) prefix-list / {{ key = $1 " prefix-list " $3 }}
+    /^bgp (ext|large-)?community-list / {{ key = $2 " " ($3 ~ /^(standard|expanded)$/ ? $4 : $3) }}
+    /^bgp as-path access-list / {{ key = "as-path " $4 }}
+    /^route-map / {{ key = map = "route-map " $2 }}
+    /^exit/ {{ key = map; map = "" }}
+    side == 1 && key != "" {{ running[key] }}
+    side == 2 && key != "" && !(key in running)
     ' side=1 "$1" side=2 "$2"
 }}
 """
@@ -107,6 +121,8 @@ routing() {{
     {{ cat "$1/frr.conf"; drained "$1/frr.conf"; }} >wanted.conf
     vtysh -c 'show running-config' >running.conf && stated running.conf wanted.conf >reload/frr.conf ||
         {{ say "FRR does not show its configuration"; return; }}
+    introduced running.conf wanted.conf >new.conf
+    [ ! -s new.conf ] || vtysh -f new.conf >/dev/null 2>&1
     # Were the file not frr.conf of the folder that is named, it would save what runs: a reboot has to find the old one.
     # It takes lines away once, and in its own order: one may bring back another, or fail because it went with another.
     for _ in 1 2 3; do
@@ -195,7 +211,7 @@ def script(changed: frozenset[str]) -> str:
     held = " ".join(f"{PLACES[file].path}.netkit" for file in files)
     tail = TAIL.replace("FOLDER", FOLDER).replace("HELD", held)
     head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD, patience=PATIENCE_S)
-    return f"{head}{STATED}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
+    return f"{head}{TEXTS}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
 
 
 def _steps(files: tuple[str, ...]) -> list[str]:

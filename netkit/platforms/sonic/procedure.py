@@ -8,7 +8,7 @@ vtysh to be ready after a reload is unverified on a switch.
 
 from dataclasses import dataclass
 
-from netkit.platforms.frr.procedure import STATED
+from netkit.platforms.frr.procedure import TEXTS
 
 HOME = "/run/lock/netkit"
 STAGED, WAITING, GOING_BACK = f"{HOME}/staged", f"{HOME}/commit", f"{HOME}/going-back"
@@ -32,7 +32,7 @@ NOT_BEGUN, NOTHING_THERE, LOST = 73, 66, 70
 
 LOCK = f"umask 077; mkdir -p {HOME}; exec 9>{HOME}/lock; flock 9"
 FUNCTIONS = f"""
-{STATED}draining() {{ [ -e {DRAINED} ]; }}
+{TEXTS}draining() {{ [ -e {DRAINED} ]; }}
 ready() {{
   tries=0
   until vtysh -c 'show version' >/dev/null 2>&1; do
@@ -51,6 +51,8 @@ routing() {{
   vtysh -c 'show running-config' > {RELOAD}/running && stated {RELOAD}/running "$1" > {RELOAD}/frr.conf || return 1
   ! draining || sed -i '/^router bgp [0-9]*$/a \\ bgp graceful-shutdown' {RELOAD}/frr.conf || return 1
   own=/etc/frr/netkit-reload
+  introduced {RELOAD}/running "$1" > {RELOAD}/new.conf
+  [ ! -s {RELOAD}/new.conf ] || docker exec bgp vtysh -f $own/new.conf >/dev/null 2>&1
   for _ in 1 2; do  # one run removes lines in its own order, in which one may restore or block another
     docker exec bgp /usr/lib/frr/frr-reload.py --reload --confdir $own $own/frr.conf; code=$?
   done

@@ -1,11 +1,13 @@
-"""What frr-reload.py is given: timers of BFD that run and that a file leaves out stand there at their default."""
+"""What FRR is given: timers of BFD that run and that a file leaves out stand there at their default, and what has a new
+name comes first.
+"""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from netkit.platforms.frr.procedure import STATED
+from netkit.platforms.frr.procedure import TEXTS
 
 RUNNING = """\
 router bgp 65001
@@ -34,10 +36,57 @@ end
 """
 
 
-def stated(tmp_path: Path, wanted: str) -> str:
-    for name, text in (("running", RUNNING), ("wanted", wanted)):
+NAMED = """\
+ip prefix-list FABRIC seq 10 permit 10.128.0.0/16 ge 29 le 29
+!
+bgp community-list standard DRAINED seq 5 permit graceful-shutdown
+bgp as-path access-list OWN seq 5 permit ^$
+!
+route-map IN permit 10
+ match ip address prefix-list FABRIC
+exit
+!
+"""
+OTHER = """\
+router bgp 65001
+ neighbor SPINES route-map IMPORT in
+exit
+!
+ip prefix-list FABRIC seq 20 permit 10.129.0.0/16
+ip prefix-list ANY seq 10 permit 10.128.0.0/16 ge 29 le 29
+ipv6 prefix-list FABRIC seq 10 permit 2001:db8::/32
+!
+bgp community-list standard DRAINED seq 5 permit graceful-shutdown
+bgp large-community-list standard DRAINED seq 5 permit 1:2:3
+bgp as-path access-list OWN seq 5 permit ^$
+!
+route-map IN permit 20
+exit
+!
+route-map IMPORT permit 10
+ match ip address prefix-list ANY
+exit
+!
+route-map IMPORT deny 20
+exit
+!
+"""
+INTRODUCED = """\
+ip prefix-list ANY seq 10 permit 10.128.0.0/16 ge 29 le 29
+ipv6 prefix-list FABRIC seq 10 permit 2001:db8::/32
+bgp large-community-list standard DRAINED seq 5 permit 1:2:3
+route-map IMPORT permit 10
+ match ip address prefix-list ANY
+exit
+route-map IMPORT deny 20
+exit
+"""
+
+
+def written(tmp_path: Path, function: str, running: str, wanted: str) -> str:
+    for name, text in (("running", running), ("wanted", wanted)):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    command = ["sh", "-c", f"{STATED}stated running wanted"]
+    command = ["sh", "-c", f"{TEXTS}{function} running wanted"]
     return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
@@ -61,4 +110,9 @@ def stated(tmp_path: Path, wanted: str) -> str:
     ids=["the same", "no BFD", "two of a profile", "an older FRR", "a peer", "the end of the file"],
 )
 def test_what_runs_and_is_left_out_is_stated_at_its_default(tmp_path: Path, wanted: str, expected: str) -> None:
-    assert stated(tmp_path, wanted) == expected
+    assert written(tmp_path, "stated", RUNNING, wanted) == expected
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [(OTHER, INTRODUCED), (NAMED, ""), ("", "")])
+def test_lists_and_route_maps_of_a_new_name_are_introduced(tmp_path: Path, wanted: str, expected: str) -> None:
+    assert written(tmp_path, "introduced", NAMED, wanted) == expected
