@@ -28,12 +28,12 @@ def fabric_yaml(proposal: FoundIntent, leave: Iterable[Mapping[str, str]]) -> st
     for section, text in proposal.guesses:
         notes.setdefault(section, []).append(text)
     parts = [f"# yaml-language-server: $schema={SCHEMA_FILE}\n"]
-    for key in (key for key in Intent.model_fields if key in short):
-        parts += ["\n"] if key in SPACED else []
+    for key in (key for key in Intent.model_fields if key in short or key in notes):
+        parts += ["\n"] if key in SPACED or key not in short else []
         parts += [f"# guessed: {text}\n" for text in notes.get(key, ())]
         if key == "leave":
             parts.append("# runs, but not in the intent; if you delete a line, the next deploy changes that part\n")
-        parts.append(_section(key, short[key]))
+        parts += [_section(key, short[key])] if key in short else []
     return "".join(parts)
 
 

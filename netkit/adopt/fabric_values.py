@@ -5,6 +5,7 @@ from dataclasses import astuple, dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, collapse_addresses
 from typing import TypeVar
 
+from netkit.adopt.names import some
 from netkit.adopt.placement import Placement
 from netkit.adopt.survey import Survey, SurveyedSwitch, rails_of
 from netkit.design.lossless import ecn
@@ -427,19 +428,24 @@ def services(survey: Survey, guesses: Assumptions) -> Values:
     return _given(**values)
 
 
-def management(survey: Survey, placement: Placement) -> Values | None:
-    """Return the management network, if most switches share one."""
+def management(survey: Survey, placement: Placement, guesses: Assumptions) -> Values | None:
+    """Return the management network, if most switches share one, and who may log in to most of them."""
+    placed = [switch for switch in survey.switches.values() if switch.name in placement.places]
+    allow = most(switch.existing.allow for switch in placed)
     found = most(
         (network, switch.existing.management_gateway)
-        for switch in survey.switches.values()
-        if switch.name in placement.places and switch.existing.management_gateway
+        for switch in placed
+        if switch.existing.management_gateway
         for network in [_network(switch.existing.management)]
         if network and IPv4Address(switch.existing.management_gateway) in network
     )
+    others = [one.name for one in placed if one.existing.allow and (one.existing.allow != allow or not found)]
+    if others:
+        why = "most switches have another" if found else "they share no management network"
+        guesses.add("management", f"the list of who may log in to {some(others)} is left as it runs: {why}")
     if not found:
         return None
     pool, gateway = found
-    allow = most(switch.existing.allow for switch in survey.switches.values() if switch.name in placement.places)
     return {"pool": str(pool), "gateway": gateway} | ({"allow": list(allow)} if allow else {})
 
 

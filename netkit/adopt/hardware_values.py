@@ -8,7 +8,7 @@ from functools import cached_property
 
 from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.links import FoundLinks
-from netkit.adopt.names import natural
+from netkit.adopt.names import natural, some
 from netkit.adopt.placement import Placement, slots_of
 from netkit.adopt.survey import Survey, SurveyedSwitch
 from netkit.design import lossless
@@ -48,8 +48,7 @@ class HardwareSearch:
         if len(platforms) > 1:
             (usual, _), *others = platforms.most_common()
             odd = [switch.name for switch in found if switch.platform != usual]
-            shown = ", ".join(odd[:3]) + (" …" if len(odd) > 3 else "")
-            message = f"most {WORDS[role]} run {usual}, but {shown} run {others[0][0]}"
+            message = f"most {WORDS[role]} run {usual}, but {some(odd)} run {others[0][0]}"
             raise AdoptError(
                 Problem(message, "a tier has one NOS: adopt the others without these, or as another fabric")
             )
@@ -123,8 +122,7 @@ class HardwareSearch:
         strange = [(switch.name, sorted(self._used(switch) - known, key=natural)) for switch in switches]
         odd = [name for name, ports in strange if ports]
         port, example = next(ports[0] for _, ports in strange if ports), min(known, key=natural)
-        shown = ", ".join(odd[:3]) + (" …" if len(odd) > 3 else "")
-        message = f"ports of {shown} have names such as {port}, which no model has on {PLATFORMS[platform].title}"
+        message = f"ports of {some(odd)} have names such as {port}, which no model has on {PLATFORMS[platform].title}"
         raise AdoptError(Problem(message, f"ports have names such as {example} there; rename them, or add their model"))
 
     def own_model(self, name: str) -> str:

@@ -15,6 +15,11 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part[:18]), "") if part.isdecimal() else (-1, part) for part in NUMBERS.split(name))
 
 
+def some(names: Sequence[str]) -> str:
+    """Name the first few in a message."""
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+
+
 @dataclass(frozen=True, slots=True)
 class NumberColumns:
     """Names that differ in their numbers only."""

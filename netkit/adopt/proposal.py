@@ -13,7 +13,7 @@ from netkit.adopt.fabric_values import Addressing, Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
 from netkit.adopt.ipv6_values import AddressingV6, addressing_v6
 from netkit.adopt.links import End, FoundLinks, find_links
-from netkit.adopt.names import pattern
+from netkit.adopt.names import pattern, some
 from netkit.adopt.network_values import FoundNetworks, networks
 from netkit.adopt.placement import Placement, place, slots_of, spans
 from netkit.adopt.survey import Survey
@@ -97,9 +97,8 @@ def _mixed(survey: Survey) -> Iterable[Problem]:
     by_port = [f"{name} on {one.interface}" for name, one in sessions if not one.address]
     if by_address and by_port:
         fewer = min(by_address, by_port, key=len)
-        shown = ", ".join(fewer[:3]) + (" …" if len(fewer) > 3 else "")
         kind = "by address" if fewer is by_address else "unnumbered"
-        message = f"{len(fewer)} of {len(sessions)} BGP sessions between switches are {kind}: {shown}"
+        message = f"{len(fewer)} of {len(sessions)} BGP sessions between switches are {kind}: {some(fewer)}"
         yield Problem(message, "all are of one kind in an intent; change these first")
 
 
@@ -143,7 +142,7 @@ def _proposal(
     hardware = HardwareSearch(source.survey, links, placement, source.catalog, guesses)
     beside = networks(source.survey, placement, source.catalog, guesses)
     values = _values(source, placement, hardware, addresses, beside, guesses)
-    bare, values = _bare(source, _of_ipv6(values, ipv6))
+    bare, values = _bare(source, _of_ipv6(values, ipv6), guesses)
     if "management" not in values:
         ipv6 = replace(ipv6, management=None)
     installed = Installed(source.survey, links, placement, addresses, hardware, ipv6, source.known)
@@ -238,25 +237,25 @@ def _without(values: object, key: str) -> Values:
     return {one: value for one, value in values.items() if one != key} if isinstance(values, dict) else {}
 
 
-def _bare(source: Adoption, values: Values) -> tuple[Fabric, Values]:
-    """Design without tables; pools that have no room for all by rule are widened, that of management is dropped."""
+def _bare(source: Adoption, values: Values, guesses: Assumptions) -> tuple[Fabric, Values]:
+    """Design without tables; pools that have no room for all by rule are widened, management is left as it runs."""
     while True:
         try:
             return design.build(validated(values, {}), source.catalog), values
         except DesignError as error:
-            short = {
-                problem.path[:2] for problem in error.problems if problem.path[:1] in {("pools",), ("management",)}
-            }
+            short = {problem.path[:2]: problem.message for problem in error.problems}
             pools = values["pools"]
             wider = {
                 key: str(ip_network(str(pools[key])).supernet())
                 for key, widest in WIDEST_POOLS.items()
                 if isinstance(pools, dict) and ("pools", key) in short and not str(pools[key]).endswith(f"/{widest}")
             }
-            if ("management", "allow") in short and isinstance(management := values["management"], dict):
-                values = values | {"management": _without(management, "allow")}
-            elif ("management", "pool") in short or ("management", "gateway") in short:
-                values = {key: value for key, value in values.items() if key != "management"}
+            if message := short.get(("management", "allow")):
+                values = values | {"management": _without(values["management"], "allow")}
+                guesses.add("management", f"allow is left as it runs: {message}")
+            elif message := short.get(("management", "pool")) or short.get(("management", "gateway")):
+                values = _without(values, "management")
+                guesses.add("management", f"it is left as it runs: {message}")
             elif wider and isinstance(pools, dict):
                 values = values | {"pools": pools | wider}
             else:
@@ -309,7 +308,7 @@ def _values(
     }
     if base := fabric_values.asn_base(survey, placement):
         values["pools"] |= {"asn_base": base}  # type: ignore[operator]
-    if management := fabric_values.management(survey, placement):
+    if management := fabric_values.management(survey, placement, guesses):
         values["management"] = management
     adaptive = fabric_values.of_most(survey.switches.values(), lambda switch: switch.existing.adaptive_routing)
     if adaptive is not None:
@@ -384,10 +383,10 @@ def _units(placement: Placement) -> list[Values]:
         slots = slots_of(hosts.get((pod, unit), [1]))
         alike.setdefault((pod, slots, "" if every else spans(found)), []).append(unit)
     entries: list[Values] = []
-    for (pod, slots, some), units in alike.items():
+    for (pod, slots, found_rails), units in alike.items():
         entry: Values = {"pod": pod} if placement.topology == "three-tier" else {}
         entry |= {"unit": units[0] if len(units) == 1 else spans(units), "hosts": slots}
-        entries.append(entry | ({"rails": some} if some else {}))
+        entries.append(entry | ({"rails": found_rails} if found_rails else {}))
     return entries
 
 

@@ -1,11 +1,14 @@
 """Lossless numbers and policies are read, whatever names they have and whether or not ports state their speed."""
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
+from netkit.adopt.document import fabric_yaml
 from netkit.errors import RenderError
 from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.config import Files
@@ -13,6 +16,7 @@ from netkit.project.adopting import adopted as adopted_whole
 from tests import intents
 from tests.adopt.test_round_trip import adopted, files_of
 from tests.random_intents import Values
+from tests.test_ipv6 import V6
 
 NUMBERS: Values = {
     "lossless": {
@@ -144,6 +148,69 @@ def test_who_may_manage_is_read_under_any_name(platform: str) -> None:
     # SONiC has three lists in one place, so that their names are not found, and netkit's own are left out.
     left = ["RULE / {}|RULE_1", "RULE / {}|RULE_2", "TABLE / {}"] if platform == "sonic" else []
     assert [rule["path"] for rule in found.leave] == [f"ACL_{path.format('NETKIT-MANAGEMENT')}" for path in left]
+
+
+def with_list(files: Files, name: str) -> Files:
+    """Return the files of a switch with a list of SSH."""
+    file, text = next(
+        (file, text) for file, text in files.items() if file in {"startup.yaml", "config_db.json", "eos.cfg"}
+    )
+    if file == "eos.cfg":
+        text = text.replace("management ssh\n", f"management ssh\n   ip access-group {name} in\n")
+        return {**files, file: f"{text}!\nip access-list standard {name}\n   10 permit 192.0.2.0/24\n"}
+    tree = yaml.safe_load(text)
+    if file == "config_db.json":
+        table = {"type": "CTRLPLANE", "stage": "ingress", "services": ["SSH"]}
+        rule = {"PRIORITY": "9999", "PACKET_ACTION": "ACCEPT", "SRC_IP": "192.0.2.0/24"}
+        return {**files, file: json.dumps(tree | {"ACL_TABLE": {name: table}, "ACL_RULE": {f"{name}|RULE_1": rule}})}
+    ssh = {"ip": {"protocol": "tcp", "tcp": {"dest-port": {"22": {}}}}}
+    permitted = {"ip": {**ssh["ip"], "source-ip": "192.0.2.0/24"}}
+    rules = {"10": {"match": permitted, "action": {"permit": {}}}, "20": {"match": ssh, "action": {"deny": {}}}}
+    bound = {"system": {"control-plane": {"acl": {name: {"inbound": {}}}}}}
+    intents.merge(tree[0]["set"], {"acl": {name: {"type": "ipv4", "rule": rules}}, **bound})
+    return {**files, file: yaml.safe_dump(tree)}
+
+
+ITS_OWN = {
+    "nvue": ["acl / NETKIT-MANAGEMENT", "system / control-plane"],
+    "eos": [f"ip access-list standard NETKIT-MANAGEMENT{line}" for line in ("", " / 10 permit 192.0.2.0/24")],
+    "sonic": ["ACL_RULE / NETKIT-MANAGEMENT|RULE_1", "ACL_TABLE / NETKIT-MANAGEMENT"],
+}
+IPV4_ONLY = "the lists of allow are of IPv4: over IPv6 everyone would still reach the switches"
+
+
+@pytest.mark.parametrize("platform", RELEASES)
+@pytest.mark.parametrize("name", ["MINE", "NETKIT-MANAGEMENT"])
+def test_a_list_that_an_intent_cannot_have_is_listed(platform: str, name: str) -> None:
+    fabric = intents.fabric(intents.on_platform(platform, RELEASES[platform], V6))
+    files = dict(files_of(fabric))
+    files |= {switch.name: with_list(files[switch.name], name) for switch in fabric.switches}
+    found = adopted_whole("again", files, {}, Path())
+    assert found.proposal.fabric.loopback_pool_v6
+    guess = ("management", f"allow is left as it runs: {IPV4_ONLY}")
+    assert found.proposal.guesses.count(guess) == 1
+    bound = [f"management ssh / ip access-group {name} in"] if platform == "eos" else []
+    left = ITS_OWN[platform] if name == "NETKIT-MANAGEMENT" else []
+    assert [rule["path"] for rule in found.leave] == left + bound
+    assert found.remaining == {}
+    assert f"\n# guessed: {guess[1]}\nmanagement: {{" in fabric_yaml(found.proposal, found.leave)
+
+
+@pytest.mark.parametrize("platform", RELEASES)
+def test_lists_without_a_place_in_an_intent_are_named(platform: str) -> None:
+    for changes, holders, why in (
+        ({}, ["leaf01"], "most switches have another"),
+        ({"management": None}, ["leaf01", "leaf02"], "they share no management network"),
+    ):
+        files = dict(files_of(intents.fabric(intents.on_platform(platform, RELEASES[platform], changes))))
+        files |= {name: with_list(files[name], "MINE") for name in holders}
+        found = adopted_whole("again", files, {}, Path())
+        text = f"the list of who may log in to {', '.join(holders)} is left as it runs: {why}"
+        assert ("management", text) in found.proposal.guesses
+        assert f"\n# guessed: {text}\n" in fabric_yaml(found.proposal, found.leave)
+        bound = ["management ssh / ip access-group MINE in"] if platform == "eos" else []
+        assert [rule["path"] for rule in found.leave] == bound
+        assert found.remaining == {}
 
 
 @pytest.mark.parametrize("platform", ["nvue", "eos"])
