@@ -1,29 +1,35 @@
-"""What leads outside the fabric: peers of spines and core switches, and static routes.
+"""What leads outside the fabric: peers of spines, core switches and networks beside the rails, and static routes.
 
 Sessions at other places, and those without a list of prefixes in both directions, are left as they run.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network
 
 from netkit.adopt.fabric_values import Values
-from netkit.adopt.placement import Placement
+from netkit.adopt.hardware_values import HardwareSearch
+from netkit.adopt.network_values import NAME, FoundNetworks
 from netkit.adopt.remainder import expressions
 from netkit.adopt.survey import Survey, SurveyedSwitch
 from netkit.design import Fabric
 from netkit.platforms.bgp_reader import is_address
+from netkit.platforms.existing import ExistingPort
 
-NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
-
-def externals(survey: Survey, placement: Placement) -> list[Values]:
-    """The peers of all spines and core switches, each with its port."""
+def externals(survey: Survey, hardware: HardwareSearch, beside: FoundNetworks) -> list[Values]:
+    """The peers of all spines, core switches and networks beside the rails, each with its port."""
+    panels = {
+        name: (hardware.catalog.switch(hardware.own_model(name)), hardware.split(role, "down"))
+        for role in ("spine", "core")
+        for name in hardware.placement.of_role(role)
+        if name in survey.switches and survey.switches[name].external
+    }
     found: list[Values] = []
-    for role in ("spine", "core"):
-        for name in placement.of_role(role):
-            if switch := survey.switches.get(name):
-                found += _of_switch(switch)
+    for name, (model, split) in {**panels, **beside.hardware}.items():
+        switch = survey.switches.get(name) or survey.beside[name]
+        for port, peer in _of_switch(switch):
+            breakout = hardware.breakout(switch.platform, model, split, port)
+            found.append(peer | ({"breakout": breakout} if breakout else {}))
     names = [peer["name"] for peer in found]
     return [
         peer | {"name": f"{peer['name']}-{peer['device']}"} if names.count(peer["name"]) > 1 else peer for peer in found
@@ -45,7 +51,7 @@ def static_routes(survey: Survey, fabric: Fabric) -> list[Values]:
     ]
 
 
-def _of_switch(switch: SurveyedSwitch) -> Iterator[Values]:
+def _of_switch(switch: SurveyedSwitch) -> Iterator[tuple[ExistingPort, Values]]:
     for neighbor in switch.external:
         peer = IPv4Address(neighbor.interface)
         port = next(
@@ -55,6 +61,7 @@ def _of_switch(switch: SurveyedSwitch) -> Iterator[Values]:
         if not port or not neighbor.remote_asn or not accept or not announce:
             continue
         described = switch.ports[port].description
+        limit, mtu = switch.existing.limits.get(neighbor.interface), switch.ports[port].mtu_bytes
         values: Values = {
             "name": described if NAME.fullmatch(described) else f"as{neighbor.remote_asn}",
             "device": switch.name,
@@ -64,9 +71,11 @@ def _of_switch(switch: SurveyedSwitch) -> Iterator[Values]:
             "asn": neighbor.remote_asn,
             "accept": [str(prefix) for prefix in accept],
             "announce": [str(prefix) for prefix in announce],
+            "bfd": neighbor.interface in switch.existing.with_bfd,
+            **({"max_prefixes": limit} if limit else {}),
+            **({"mtu_bytes": mtu} if mtu else {}),
         }
-        mtu = switch.ports[port].mtu_bytes
-        yield values | ({"mtu_bytes": mtu} if mtu else {})
+        yield switch.ports[port], values
 
 
 def _prefixes(switch: SurveyedSwitch, route_map: str) -> list[IPv4Network]:

@@ -192,6 +192,19 @@ class HardwareSearch:
             )
         return chosen
 
+    def breakout(self, platform: str, model: SwitchModel, usual: Split, port: ExistingPort) -> str:
+        """How the cage of a port outside the fabric is split; empty if as usual, or if no breakout has the port."""
+        fitting = (
+            split
+            for split in (usual, *model.splits)
+            if port.name in self._ports(model, platform, split)
+            and split.mode.startswith(port.split)
+            and port.lanes in {None, split.lanes_per_port}
+            and port.speed_gbps in {None, split.speed_gbps}
+        )
+        split = next(fitting, usual)
+        return "" if split == usual else split.mode
+
     @staticmethod
     def _other_end(role: str, side: str) -> tuple[str, str] | None:
         """The tier and the side at the other end of links between switches."""

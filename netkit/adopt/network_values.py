@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv4Interface, IPv4Network
 
-from netkit.adopt.external_values import NAME
 from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.links import STRICT
 from netkit.adopt.names import natural
@@ -19,6 +18,7 @@ from netkit.platforms.bgp_reader import interface_address
 from netkit.platforms.existing import ExistingLag, ExistingNic, most
 
 Hardware = tuple[SwitchModel, Split]
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 ODD = re.compile(r"[^A-Za-z0-9]+")
 MOST_LETTERS = 60
 Ceilings = tuple[int, int]
@@ -34,7 +34,8 @@ class FoundNetworks:
     """Networks as the intent has them, the switches they have, and the ceilings that the ports of hosts follow."""
 
     entries: tuple[Values, ...] = ()
-    names: frozenset[str] = frozenset()
+    hardware: Mapping[str, Hardware] = field(default_factory=dict)
+    """By switch."""
     ceilings: Ceilings | None = None
     unattached: int = 0
     """Hosts at ports that the design does not give them: their ports are those of servers."""
@@ -46,9 +47,9 @@ def networks(survey: Survey, placement: Placement, catalog: Catalog, guesses: As
     found = [(one, one.hardware) for one in every if one.hardware and all(switch.loopback for switch in one.switches)]
     ceilings = next((one.ceilings for one, _ in found if one.ends and one.ceilings), None)
     entries = tuple(one.values(hardware, ceilings, index, guesses) for index, (one, hardware) in enumerate(found))
-    names = frozenset(switch.name for one, _ in found for switch in one.switches)
+    by_name = {switch.name: hardware for one, hardware in found for switch in one.switches}
     unattached = sum(len(one.ends) for (one, _), entry in zip(found, entries, strict=True) if "hosts" not in entry)
-    return FoundNetworks(entries, names, ceilings, unattached)
+    return FoundNetworks(entries, by_name, ceilings, unattached)
 
 
 def _groups(survey: Survey) -> Iterator[tuple[SurveyedSwitch, ...]]:
@@ -207,7 +208,8 @@ class _Network:
         values |= {"hosts": hosts} if hosts else {}
         interface = hosts.get("bond") or next(iter(self.interfaces), "")
         existing = self.first.existing
-        mtu = most(port.mtu_bytes for port in existing.ports) or existing.vlan_mtu_bytes
+        switched = (port for port in existing.ports if port.name not in self.first.addresses)
+        mtu = most(port.mtu_bytes for port in switched) or existing.vlan_mtu_bytes
         mtu = mtu or most(nic.mtu_bytes for _, nic in self._nics if nic.interface == interface)
         servers = list(self._servers(vlans, has_hosts=bool(hosts)))
         return values | ({"servers": servers} if servers else {}) | ({"mtu_bytes": mtu} if mtu else {})

@@ -26,9 +26,11 @@ from netkit.hardware import Catalog
 from netkit.intent import complaint
 from netkit.intent.model import Intent
 from netkit.platforms import PLATFORMS
+from netkit.render import Engine, render
 
 WIDEST_POOLS = {"loopbacks": 8, "hosts": 8, "loopbacks_v6": 48, "hosts_v6": 32}
 """Prefix lengths up to which pools are widened."""
+OUTSIDE = {("external",): "peers outside", ("routing", "static"): "static routes"}
 SETTINGS = frozenset({"hosts", "lossless", "routing", "services"})
 Path = tuple[str, ...]
 
@@ -155,36 +157,20 @@ def _proposal(
     cables = [*rows["cables"], *installed.unseen_cables(rows["cables"], named)]
     nics = [*rows["nics"], *installed.unseen_nics(rows["nics"], named)]
     tables |= needed({"cables": cables, "nics": nics}, named)
-    values = _with_externals(source, placement, values, tables, guesses)
     if beside.entries:
         with_networks = _with_networks(source, values, beside, tables, guesses)
         if "networks" in with_networks:
-            left_out = {name: why for name, why in placement.left_out.items() if name not in beside.names}
+            left_out = {name: why for name, why in placement.left_out.items() if name not in beside.hardware}
             values, placement = with_networks, replace(placement, left_out=left_out)
+    peers = externals(source.survey, hardware, beside if "networks" in values else FoundNetworks())
+    values = _with_accepted(source, values, ("external",), peers, tables, guesses)
     intent = validated(values, tables)
     fabric = design.build(intent, source.catalog)
     if static := static_routes(source.survey, fabric):
-        values = _with_static(source, values, static, tables, guesses)
+        values = _with_accepted(source, values, ("routing", "static"), static, tables, guesses)
         intent = validated(values, tables)
         fabric = design.build(intent, source.catalog)
     return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found), beside.unattached)
-
-
-def _with_externals(
-    source: Adoption, placement: Placement, values: Values, tables: Mapping[str, list[Row]], guesses: Assumptions
-) -> Values:
-    """Add the peers outside the fabric; if the design refuses them, they are left as they run."""
-    peers = externals(source.survey, placement)
-    if not peers:
-        return values
-    with_peers = values | {"external": peers}
-    try:
-        design.build(validated(with_peers, tables), source.catalog)
-    except NetkitError as error:
-        guesses.add("external", f"peers outside are left as they run: {error.problems[0].message}")
-        return values
-    guesses.add("external", "max_prefixes and bfd are the defaults, where the peers have others they are left")
-    return with_peers
 
 
 def _with_networks(
@@ -200,22 +186,27 @@ def _with_networks(
     return with_networks
 
 
-def _with_static(
-    source: Adoption, values: Values, static: list[Values], tables: Mapping[str, list[Row]], guesses: Assumptions
+def _with_accepted(
+    source: Adoption,
+    values: Values,
+    key: Path,
+    entries: list[Values],
+    tables: Mapping[str, list[Row]],
+    guesses: Assumptions,
 ) -> Values:
-    """Add the static routes, without those that the design refuses: these are left as they run."""
-    routing = values["routing"] if isinstance(values["routing"], dict) else {}
-    while static:
-        changed = values | {"routing": {**routing, "static": static}}
+    """Add peers outside or static routes; those that the design or a NOS refuses are left as they run."""
+    while entries:
+        section: object = {**_without(values[key[0]], key[1]), key[1]: entries} if key[1:] else entries
+        changed = values | {key[0]: section}
         try:
-            design.build(validated(changed, tables), source.catalog)
-        except DesignError as error:
-            refused = {problem.path[2]: problem for problem in error.problems if problem.path[1:2] == ("static",)}
-            if not refused:
-                raise
-            problem, count = next(iter(refused.values())), len(refused)
-            guesses.add("routing", f"{count} static routes are left as they run, such as: {problem.message}")
-            static = [one for index, one in enumerate(static) if index not in refused]
+            fabric = design.build(validated(changed, tables), source.catalog)
+            list(render(fabric, [switch for switch in fabric.switches if switch.external], Engine()))
+        except NetkitError as error:
+            at = len(key)
+            refused = {one.path[at]: one for one in error.problems if one.path[:at] == key and len(one.path) > at}
+            problem, count = next(iter(refused.values()), error.problems[0]), len(refused) or len(entries)
+            guesses.add(key[0], f"{count} {OUTSIDE[key]} are left as they run, such as: {problem.message}")
+            entries = [one for index, one in enumerate(entries) if refused and index not in refused]
         else:
             return changed
     return values

@@ -105,7 +105,22 @@ class ExistingServices:
 
 
 @dataclass(frozen=True, slots=True)
-class ExistingSwitch:
+class ExistingSessions:
+    """The timers of most sessions; None: no BGP, no BFD, or a NOS without this timer. What those by address have."""
+
+    keepalive_s: int | None = None
+    hold_s: int | None = None
+    connect_s: int | None = None
+    bfd_interval_ms: int | None = None
+    bfd_multiplier: int | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Address of a neighbour → the prefixes that it may announce."""
+    with_bfd: frozenset[str] = frozenset()
+    """Addresses of neighbours with BFD."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingSwitch(ExistingSessions):
     """A switch as its running configuration describes it."""
 
     hostname: str = ""
@@ -134,27 +149,11 @@ class ExistingSwitch:
     """What both switches of a pair call it, where the NOS has that."""
     qos: ExistingQos = ExistingQos()
     services: ExistingServices = ExistingServices()
-    keepalive_s: int | None = None
-    hold_s: int | None = None
-    connect_s: int | None = None
-    bfd_interval_ms: int | None = None
-    bfd_multiplier: int | None = None
     adaptive_routing: bool | None = None
     addresses_v6: Mapping[str, IPv6Interface] = field(default_factory=dict)
     """The first of each interface, whatever its VRF; not link-local ones."""
     gateways_v6: tuple[str, ...] = ()
     """Of default routes, whatever their VRF."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionTimers:
-    """The timers of most sessions; None: no BGP, no BFD, or a NOS without this timer."""
-
-    keepalive_s: int | None = None
-    hold_s: int | None = None
-    connect_s: int | None = None
-    bfd_interval_ms: int | None = None
-    bfd_multiplier: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def with_list(files: Files, name: str) -> Files:
     ssh = {"ip": {"protocol": "tcp", "tcp": {"dest-port": {"22": {}}}}}
     permitted = {"ip": {**ssh["ip"], "source-ip": "192.0.2.0/24"}}
     rules = {"10": {"match": permitted, "action": {"permit": {}}}, "20": {"match": ssh, "action": {"deny": {}}}}
-    bound = {"system": {"control-plane": {"acl": {name: {"inbound": {}}}}}}
+    bound: Values = {"system": {"control-plane": {"acl": {name: {"inbound": {}}}}}}
     intents.merge(tree[0]["set"], {"acl": {name: {"type": "ipv4", "rule": rules}}, **bound})
     return {**files, file: yaml.safe_dump(tree)}
 
@@ -198,10 +198,11 @@ def test_a_list_that_an_intent_cannot_have_is_listed(platform: str, name: str) -
 
 @pytest.mark.parametrize("platform", RELEASES)
 def test_lists_without_a_place_in_an_intent_are_named(platform: str) -> None:
-    for changes, holders, why in (
+    every: list[tuple[Values, list[str], str]] = [
         ({}, ["leaf01"], "most switches have another"),
         ({"management": None}, ["leaf01", "leaf02"], "they share no management network"),
-    ):
+    ]
+    for changes, holders, why in every:
         files = dict(files_of(intents.fabric(intents.on_platform(platform, RELEASES[platform], changes))))
         files |= {name: with_list(files[name], "MINE") for name in holders}
         found = adopted_whole("again", files, {}, Path())

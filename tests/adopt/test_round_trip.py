@@ -1,6 +1,7 @@
 """Any fabric that is rendered is adopted again: the intent found renders the same configurations."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import reduce
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -19,6 +20,7 @@ from netkit.design.tables import cables as designed_cables
 from netkit.errors import DesignError
 from netkit.hardware import Catalog
 from netkit.intent import Intent
+from netkit.platforms import PLATFORMS as SWITCH_PLATFORMS
 from netkit.platforms.config import Files
 from netkit.project.adopting import adopted as adopted_whole
 from netkit.render import Engine, render
@@ -169,6 +171,7 @@ def test_networks_beside_the_rails_are_adopted(values: Values) -> None:
     except DesignError:  # more hosts than ports
         assume(False)
         raise
+    assume(all(switch.access.ports for switch in fabric.switches if switch.access))
     files = files_of(fabric)
     found = adopted(files)
     beside = {switch.name for switch in fabric.switches if switch.access}
@@ -176,6 +179,71 @@ def test_networks_beside_the_rails_are_adopted(values: Values) -> None:
     assert not beside & found.placement.left_out.keys()
     others = [text for texts in differences(found, files).values() for text in texts]
     if found.unattached:  # in an order that no ceilings make: their ports are those of servers
+        others = [text for text in others if "description" not in text and "15-netkit-" not in text]
+    assert others == []
+
+
+OF_MODEL = {"cage", "lane_port", "split", "fec"}
+PEER_PORTS = {"nvue": ("swp55", "swp56"), "eos": ("Ethernet55/1", "Ethernet56/5")}
+
+
+@st.composite
+def with_peers(draw: st.DrawFn) -> Values:
+    """Return a fabric with peers outside at its spines, core switches and network beside the rails."""
+    values: Values = draw(st.one_of(random_intents(("two-tier", "three-tier")), with_networks()))
+    fabric = design.build(Intent.model_validate(values), CATALOG)
+    at: list[tuple[str, str, str | None, list[str]]] = []
+    for switch in fabric.switches:
+        if switch.access:
+            at += [(switch.name, port, None, ["10.200.0.0/16"]) for port in PEER_PORTS[switch.platform]]
+        elif switch.role != "leaf" and switch.fabric_ports:
+            split = draw(st.sampled_from([split for split in switch.model.splits if 60 in split.cages]))
+            name = SWITCH_PLATFORMS[switch.platform].port_name(switch.model, split, 60, split.ports - 1)
+            at.append((switch.name, name, split.mode, [str(fabric.host_pool), "10.255.0.0/21"]))
+    peers = [
+        {
+            "name": f"isp-{index}",
+            "device": device,
+            "port": port,
+            "breakout": breakout,
+            "address": f"203.0.113.{2 * index + 1}/31",
+            "peer": f"203.0.113.{2 * index}",
+            "asn": 64512 + index,
+            "accept": draw(st.sampled_from([["0.0.0.0/0"], ["198.51.100.0/24", "0.0.0.0/0"]])),
+            "announce": announced[: draw(st.integers(1, 2))],
+            "max_prefixes": draw(st.sampled_from([2, 100, 5000])),
+            "bfd": draw(st.booleans()),
+            "mtu_bytes": draw(st.sampled_from([1500, 9000])),
+        }
+        for index, (device, port, breakout, announced) in enumerate(draw(st.permutations(at))[:4])
+    ]
+    return {**values, "external": peers}
+
+
+def peers_of(fabric: Fabric) -> dict[tuple[str, str], object]:
+    """Return the peers by their ports; how those are split may follow from another model with the same names."""
+    return {
+        (switch.name, port.name): [getattr(port, one.name) for one in fields(port) if one.name not in OF_MODEL]
+        for switch in fabric.switches
+        for port in switch.external
+    }
+
+
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(with_peers())
+def test_peers_outside_are_adopted(values: Values) -> None:
+    assume(not values.get("networks") or any(tier["platform"] != "frr" for tier in values["switches"].values()))
+    try:
+        fabric = design.build(Intent.model_validate(values), CATALOG)
+    except DesignError:  # no free cage
+        assume(False)
+        raise
+    files = files_of(fabric)
+    found = adopted(files)
+    assert peers_of(found.fabric) == peers_of(fabric)
+    others = [text for texts in differences(found, files).values() for text in texts]
+    assume(not found.invented)  # nor any numbers of units and slots
+    if found.unattached:
         others = [text for text in others if "description" not in text and "15-netkit-" not in text]
     assert others == []
 

@@ -1,10 +1,12 @@
-"""Static routes of switches are adopted; those that no intent expresses are left as they run."""
+"""Static routes and peers outside are adopted; those that no intent expresses are left as they run."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from netkit.platforms.config import Files
 from netkit.project.adopting import adopted
 from tests import intents
 from tests.adopt.test_round_trip import files_of
@@ -44,4 +46,51 @@ def test_a_route_into_the_fabric_is_left() -> None:
         "1 static routes are left as they run, such as: 10.128.0.0/9 overlaps pools.loopbacks:"
         " packets to it would not take the paths of the fabric"
     )
+    assert found.remaining == {}
+
+
+PEERS: list[dict[str, Any]] = [
+    {
+        "name": name,
+        "device": "spine01",
+        "address": f"203.0.113.{place}/31",
+        "peer": f"203.0.113.{place - 1}",
+        "asn": 64512 + place,
+        "announce": ["10.128.0.0/16"],
+        "bfd": True,
+    }
+    for name, place in (("isp-a", 1), ("isp-b", 3))
+]
+
+
+def with_peers(platform: str, ports: tuple[str, str]) -> dict[str, Files]:
+    """Return the files of a fabric with two peers."""
+    peers = [{**peer, "port": port} for peer, port in zip(PEERS, ports, strict=True)]
+    return dict(files_of(intents.fabric(values(platform, external=peers))))
+
+
+def test_a_peer_that_no_intent_has_does_not_hinder_another() -> None:
+    files = with_peers("nvue", ("swp60s0", "swp60s1"))
+    above, announced, below = files["spine01"]["startup.yaml"].partition("PL-EXTERNAL-OUT-isp-a:\n")
+    strange = below.replace("10.128.0.0/16", "192.168.0.0/16", 1)
+    files["spine01"] = {"startup.yaml": above + announced + strange}
+    found = adopted("again", files, {}, Path())
+    assert [peer.name for peer in found.proposal.intent.external] == ["isp-b"]
+    message = "192.168.0.0/16 is not a summary of the fabric's addresses"
+    assert ("external", f"1 peers outside are left as they run, such as: {message}") in found.proposal.guesses
+    assert found.remaining == {}
+
+
+def test_peers_that_the_nos_refuses_are_named() -> None:
+    files = with_peers("sonic", ("Ethernet472", "Ethernet476"))
+    for name in ("leaf01", "leaf02", "spine01", "spine02"):
+        tree = json.loads(files[name]["config_db.json"])
+        tree["ACL_TABLE"] = {"SSH_ONLY": {"type": "CTRLPLANE", "stage": "ingress", "services": ["SSH"]}}
+        rule = {"PRIORITY": "9999", "PACKET_ACTION": "ACCEPT", "SRC_IP": "192.0.2.0/24"}
+        tree["ACL_RULE"] = {"SSH_ONLY|RULE_1": rule}
+        files[name] = {**files[name], "config_db.json": json.dumps(tree)}
+    found = adopted("again", files, {}, Path())
+    assert found.proposal.intent.external == ()
+    message = "spine01: with management.allow, SONiC drops BFD of peers outside the fabric"
+    assert ("external", f"2 peers outside are left as they run, such as: {message}") in found.proposal.guesses
     assert found.remaining == {}

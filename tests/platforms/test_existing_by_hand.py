@@ -227,7 +227,10 @@ NVUE_OLD = """
      "vrf": {"default": {"router": {"bgp": {"enable": "on", "neighbor": {
          "swp9": {"remote-as": "external", "bfd": {"enable": "on", "min-tx-interval": 400, "detect-multiplier": 5}},
          "swp10": {"remote-as": "external", "bfd": {"enable": "on", "min-tx-interval": 400, "detect-multiplier": 5}},
-         "swp11": {"remote-as": "external", "timers": {"keepalive": 1, "hold": 3}}}}}}},
+         "192.0.2.77": {"remote-as": 65009, "peer-group": "OUT"},
+         "swp11": {"remote-as": "external", "timers": {"keepalive": 1, "hold": 3}}},
+         "peer-group": {"OUT": {"bfd": {"enable": "on"}, "address-family": {"ipv4-unicast": {
+             "prefix-limits": {"inbound": {"maximum": 500}}}}}}}}}},
      "qos": {"roce": {"enable": "on"},
              "pfc": {"default-global": {"port-buffer": 363000, "xoff-threshold": 75000, "xon-threshold": 75000,
                                         "switch-priority": {"3": {}}}},
@@ -324,6 +327,8 @@ def test_nvue_of_older_releases_is_read() -> None:
         connect_s=10,
         bfd_interval_ms=400,
         bfd_multiplier=5,
+        limits={"192.0.2.77": 500},
+        with_bfd=frozenset({"192.0.2.77"}),
         adaptive_routing=True,
     )
 
@@ -475,6 +480,8 @@ EOS_ON_INTERFACES = """
        neighbor UP timers 2 6
        neighbor interface Et31/1,32/1 peer-group UP remote-as 65100
        neighbor 192.0.2.99 remote-as 65200
+       neighbor 192.0.2.99 maximum-routes 30 warning-only
+       neighbor UP maximum-routes 700
        neighbor 192.0.2.98 peer-group UP
     !
     ip hardware fib load-balance distribution dynamic
@@ -544,6 +551,8 @@ def test_eos_with_lines_on_interfaces_is_read() -> None:
         hold_s=6,
         bfd_interval_ms=250,
         bfd_multiplier=3,
+        limits={"192.0.2.98": 700, "192.0.2.99": 30},
+        with_bfd=frozenset({"192.0.2.98"}),
         adaptive_routing=True,
     )
 

@@ -29,11 +29,13 @@ router bgp 4200000101
  neighbor ens1f1 interface peer-group UPLINKS
  neighbor 10.99.0.2 remote-as 64999
  neighbor 10.99.0.2 description border
+ neighbor 10.99.0.2 bfd profile quick
  bgp router-id 10.0.0.11
  !
  address-family ipv4 unicast
   network 10.0.0.11/32
   neighbor UPLINKS activate
+  neighbor 10.99.0.2 maximum-prefix 40 70
  exit-address-family
 exit
 !
@@ -143,6 +145,8 @@ def test_files_of_ones_own_are_read() -> None:
         connect_s=5,
         bfd_interval_ms=150,
         bfd_multiplier=3,
+        limits={"10.99.0.2": 40},
+        with_bfd=frozenset({"10.99.0.2"}),
         addresses_v6={"ens2f1": IPv6Interface("2001:db8::1/64"), "eno1": IPv6Interface("2001:db8:1::9/64")},
     )
 

@@ -7,7 +7,7 @@ precedence over its profile. Where ports differ in what is one value in an inten
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from itertools import takewhile
 
@@ -22,8 +22,8 @@ from netkit.platforms.existing import (
     ExistingPort,
     ExistingQos,
     ExistingServices,
+    ExistingSessions,
     ExistingSwitch,
-    SessionTimers,
     addresses_v6,
     most,
     number,
@@ -115,10 +115,7 @@ def existing(config: Config) -> ExistingSwitch:
         pair_name=top.below("mlag configuration").get("domain-id"),
         qos=qos.read(),
         services=_services(top),
-        keepalive_s=timers.keepalive_s,
-        hold_s=timers.hold_s,
-        bfd_interval_ms=timers.bfd_interval_ms,
-        bfd_multiplier=timers.bfd_multiplier,
+        **asdict(timers),
         addresses_v6=addresses_v6(
             (name, line.split()[2])
             for name, section in interfaces.items()
@@ -395,10 +392,11 @@ def _milliseconds(text: str) -> int | None:
     return round(1000 * float(text)) if SECONDS.fullmatch(text) else None
 
 
-def _timers(top: _Section, interfaces: dict[str, _Section]) -> SessionTimers:
+def _timers(top: _Section, interfaces: dict[str, _Section]) -> ExistingSessions:
     lines = [line.split() for line in top.below("router bgp").lines()]
     groups: dict[str, str] = {}
     timers: dict[str, list[str]] = {}
+    limits: dict[str, int | None] = {}
     with_bfd: set[str] = set()
     sessions: list[str] = []
     for words in lines:
@@ -415,6 +413,8 @@ def _timers(top: _Section, interfaces: dict[str, _Section]) -> SessionTimers:
                 timers[name] = times
             case ["neighbor", name, "bfd", *_]:
                 with_bfd.add(name)
+            case ["neighbor", name, "maximum-routes", count, *_]:
+                limits[name] = number(count)
             case ["timers", "bgp", *times]:
                 timers[""] = times
     sessions = list(dict.fromkeys(sessions))
@@ -427,7 +427,15 @@ def _timers(top: _Section, interfaces: dict[str, _Section]) -> SessionTimers:
         if {name, groups.get(name)} & with_bfd
     )
     interval_ms, multiplier = bfd or (None, None)
-    return SessionTimers(keepalive_s, hold_s, bfd_interval_ms=interval_ms, bfd_multiplier=multiplier)
+    named = [name for name in sessions if is_address(name)]
+    return ExistingSessions(
+        keepalive_s,
+        hold_s,
+        bfd_interval_ms=interval_ms,
+        bfd_multiplier=multiplier,
+        limits={name: limit for name in named if (limit := limits.get(name) or limits.get(groups.get(name, "")))},
+        with_bfd=frozenset(name for name in named if {name, groups.get(name)} & with_bfd),
+    )
 
 
 def _pair(words: list[str]) -> tuple[int | None, int | None]:

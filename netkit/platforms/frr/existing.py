@@ -5,6 +5,7 @@ They have no speed, breakout or model of the switch, and nothing about lossless 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 
 from netkit.platforms.bgp_reader import ANY, interface_address, line_of, network
 from netkit.platforms.config import Config, Files
@@ -49,11 +50,7 @@ def existing(config: Config) -> ExistingSwitch:
         ports=tuple(_ports(config, interfaces, port)),
         vlans=_vlans(config),
         services=_services(config),
-        keepalive_s=timers.keepalive_s,
-        hold_s=timers.hold_s,
-        connect_s=timers.connect_s,
-        bfd_interval_ms=timers.bfd_interval_ms,
-        bfd_multiplier=timers.bfd_multiplier,
+        **asdict(timers),
         addresses_v6=addresses_v6(
             (name, str(next(iter(value), "")) if isinstance(value, dict) else str(value))
             for _, name, key, value in _items(config)

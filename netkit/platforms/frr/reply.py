@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from netkit.platforms.bgp_reader import line_of
+from netkit.platforms.bgp_reader import is_address, line_of
 from netkit.platforms.config import Config, Path
 from netkit.platforms.driver import SessionState
-from netkit.platforms.existing import SessionTimers, most, number
+from netkit.platforms.existing import ExistingSessions, most, number
 from netkit.platforms.frr.files import FRR_CONF, PLACES
 from netkit.platforms.frr.model import DEFAULTS
 from netkit.platforms.frr.procedure import AFTER, DRAIN, GONE, IS_WAITING
@@ -118,7 +118,7 @@ CONNECT_DEFAULTS = {"traditional": 120, "datacenter": 10}
 BFD_INTERVAL_MS, BFD_MULTIPLIER = 300, 3
 
 
-def session_timers(config: Config) -> SessionTimers:
+def session_timers(config: Config) -> ExistingSessions:
     """Read the timers. A line that FRR leaves out means its default, because FRR never prints that."""
     sections: Section = {}
     profile = "traditional"
@@ -135,7 +135,7 @@ def session_timers(config: Config) -> SessionTimers:
     heads = [head for head in sections if head == "router bgp" or head.startswith("router bgp ")]
     head = next((head for head in heads if " vrf " not in line_of((head,), config.get((FRR_CONF, head), ""))), None)
     if head is None:
-        return SessionTimers()
+        return ExistingSessions()
     lines = [line_of(path, value) for path, value in sections[head] if len(path) == 1]
     neighbors = [line.split() for line in lines if line.startswith("neighbor ")]
     own = [words for line in lines if (words := line.split())[:2] == ["timers", "bgp"]]
@@ -147,12 +147,19 @@ def session_timers(config: Config) -> SessionTimers:
         keepalive, hold = special.most_common(1)[0][0]
     connects = [number(words[4]) for words in neighbors if words[2:4] == ["timers", "connect"] and len(words) > 4]
     interval, multiplier = _bfd(neighbors, sections.get("bfd", []))
-    return SessionTimers(
+    with_bfd = {words[1] for words in neighbors if words[2:3] == ["bfd"]}
+    group_of = {words[1]: words[3] for words in neighbors if words[2:3] == ["peer-group"] and len(words) == 4}
+    every = [line_of(path, value).split() for path, value in sections[head]]
+    limits = {words[1]: number(words[3]) for words in every if words[2:3] == ["maximum-prefix"] and len(words) > 3}
+    named = [words[1] for words in neighbors if is_address(words[1])]
+    return ExistingSessions(
         keepalive,
         hold,
         most(connects) if connects else CONNECT_DEFAULTS.get(profile),
         interval,
         multiplier,
+        {name: limit for name in named if (limit := limits.get(name) or limits.get(group_of.get(name, "")))},
+        frozenset(name for name in named if {name, group_of.get(name)} & with_bfd),
     )
 
 

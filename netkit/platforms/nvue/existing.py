@@ -10,6 +10,7 @@ Sources of the defaults: Cumulus Linux user guide, Quality of Service, and BGP.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
 from netkit.platforms.bgp_reader import interface_address, is_address
 from netkit.platforms.config import Config, Files, Tree, nested
@@ -20,8 +21,8 @@ from netkit.platforms.existing import (
     ExistingPort,
     ExistingQos,
     ExistingServices,
+    ExistingSessions,
     ExistingSwitch,
-    SessionTimers,
     addresses_v6,
     most,
     number,
@@ -74,11 +75,7 @@ def existing(config: Config) -> ExistingSwitch:
         lags=tuple(_lag(name, row) for name, row in interfaces.items() if _tree(row, "bond", "member")),
         qos=qos.read(),
         services=_services(tree),
-        keepalive_s=timers.keepalive_s,
-        hold_s=timers.hold_s,
-        connect_s=timers.connect_s,
-        bfd_interval_ms=timers.bfd_interval_ms,
-        bfd_multiplier=timers.bfd_multiplier,
+        **asdict(timers),
         adaptive_routing=_is_on(_tree(tree, "router", "adaptive-routing")),
         addresses_v6=addresses_v6(
             (name, address)
@@ -349,13 +346,13 @@ def _is_watched(port: Tree) -> bool:
     return _text(port, "qos", "pfc-watchdog", "state") in ON
 
 
-def _timers(bgp: Tree, profiles: Tree) -> SessionTimers:
+def _timers(bgp: Tree, profiles: Tree) -> ExistingSessions:
     groups = _trees(bgp, "peer-group")
     sessions = [(row, groups.get(_text(row, "peer-group"), {})) for row in _trees(bgp, "neighbor").values()]
     # Groups without neighbours may be those of peers that connect by themselves.
     sessions = sessions or [(row, {}) for row in groups.values()]
     if not sessions:
-        return SessionTimers()
+        return ExistingSessions()
     keys = {"keepalive": KEEPALIVE_S, "hold": HOLD_S, "connection-retry": CONNECT_S}
     keepalive, hold, connect = (
         most(_number(own, "timers", key) or _number(group, "timers", key) or default for own, group in sessions)
@@ -363,7 +360,17 @@ def _timers(bgp: Tree, profiles: Tree) -> SessionTimers:
     )
     bfd = Counter(_bfd(sessions, profiles))
     interval, multiplier = bfd.most_common(1)[0][0] if bfd else (None, None)
-    return SessionTimers(keepalive, hold, connect, interval, multiplier)
+    named = [
+        (name, (row, groups.get(_text(row, "peer-group"), {})))
+        for name, row in _trees(bgp, "neighbor").items()
+        if is_address(name)
+    ]
+    at = ("address-family", "ipv4-unicast", "prefix-limits", "inbound", "maximum")
+    limits = {name: _number(own, *at) or _number(group, *at) for name, (own, group) in named}
+    with_bfd = frozenset(name for name, one in named if any(_bfd([one], profiles)))
+    return ExistingSessions(
+        keepalive, hold, connect, interval, multiplier, {key: one for key, one in limits.items() if one}, with_bfd
+    )
 
 
 def _bfd(sessions: list[tuple[Tree, Tree]], profiles: Tree) -> Iterator[tuple[int, int]]:

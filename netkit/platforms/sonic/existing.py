@@ -7,18 +7,19 @@ what is one value in an intent, most ports count.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from functools import cache
 
 from netkit.hardware import Catalog
-from netkit.platforms.bgp_reader import interface_address
+from netkit.platforms.bgp_reader import interface_address, is_address
 from netkit.platforms.config import Config
 from netkit.platforms.existing import (
     ExistingEcn,
     ExistingPort,
     ExistingQos,
     ExistingServices,
+    ExistingSessions,
     ExistingSwitch,
-    SessionTimers,
     addresses_v6,
     most,
     number,
@@ -60,11 +61,7 @@ def existing(config: Config) -> ExistingSwitch:
         vlans=_vlans(tables),
         qos=_qos(tables),
         services=_services(tables, device),
-        keepalive_s=timers.keepalive_s,
-        hold_s=timers.hold_s,
-        connect_s=timers.connect_s,
-        bfd_interval_ms=timers.bfd_interval_ms,
-        bfd_multiplier=timers.bfd_multiplier,
+        **asdict(timers),
         addresses_v6=addresses_v6(
             (name, address)
             for table, rows in tables.items()
@@ -136,14 +133,28 @@ def _vlans(tables: Tables) -> dict[int, str]:
     return found
 
 
-def _unified_timers(tables: Tables) -> SessionTimers:
+def _unified_timers(tables: Tables) -> ExistingSessions:
     """Read the timers of most peer groups; CONFIG_DB has none for the BFD of an unnumbered peer."""
     instance = tables.get("BGP_GLOBALS", NOTHING).get("default", NO_ROW)
+    groups = tables.get("BGP_PEER_GROUP", NOTHING)
     rows = [row for table in ("BGP_PEER_GROUP", "BGP_NEIGHBOR") for row in tables.get(table, NOTHING).values()]
-    return SessionTimers(
+    return ExistingSessions(
         keepalive_s=_first_number(most(row.get("keepalive") for row in rows), instance.get("keepalive")),
         hold_s=_first_number(most(row.get("holdtime") for row in rows), instance.get("holdtime")),
         connect_s=number(most(row.get("conn_retry") for row in rows)),
+        limits={
+            parts[1]: limit
+            for key, row in tables.get("BGP_NEIGHBOR_AF", NOTHING).items()
+            if len(parts := key.split("|")) > 1
+            and is_address(parts[1])
+            and (limit := number(row.get("max_prefix_limit")))
+        },
+        with_bfd=frozenset(
+            name
+            for key, row in tables.get("BGP_NEIGHBOR", NOTHING).items()
+            if is_address(name := key.rpartition("|")[2])
+            and "true" in {row.get("bfd"), groups.get(f"default|{row.get('peer_group_name')}", NO_ROW).get("bfd")}
+        ),
     )
 
 
