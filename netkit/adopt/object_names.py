@@ -11,6 +11,7 @@ from netkit.design.fabric import Role
 from netkit.errors import NetkitError
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Config, Files
+from netkit.platforms.existing import most
 from netkit.platforms.object_names import Names, Occurrences, occurrences
 from netkit.render import Engine
 
@@ -31,8 +32,13 @@ def with_names(source: Adoption, proposal: FoundIntent, files: Mapping[str, File
         before = dict(compared(proposal.fabric, names, files, engine))
         platform = str(_tiers(proposal)[role]["platform"])
         pairs = [(MODELS[platform].parse(files[name]), one.intended) for name, one in before.items()]
+        guard = proposal.intent.management
+        lists = most(
+            tuple(source.survey.switches[name].existing.access_lists.items()) or None
+            for name in (names if guard and guard.allow else ())
+        )
         try:
-            named = _with(source, proposal, {role: _in_use(platform, pairs)})
+            named = _with(source, proposal, {role: _in_use(platform, pairs, dict(lists or ()))})
             after = dict(compared(named.fabric, names, files, engine))
         except NetkitError:
             continue
@@ -59,14 +65,14 @@ def _tiers(proposal: FoundIntent) -> dict[Role, dict[str, object]]:
     return tiers if isinstance(tiers, dict) else {}
 
 
-def _in_use(platform: str, pairs: list[Pair]) -> Names:
-    """Names of netkit → those that most devices have in their places."""
+def _in_use(platform: str, pairs: list[Pair], lists: Mapping[str, str]) -> Names:
+    """Names of netkit → those that most devices have in their places, and access lists without such a place."""
     chosen: Names = {}
     running = [occurrences(platform, config, {}) for config, _ in pairs]
     for _ in range(ROUNDS):
         intended = [occurrences(platform, config, chosen) for _, config in pairs]
         votes = Counter(vote for one in zip(running, intended, strict=True) for vote in _votes(*one))
-        found: dict[str, dict[str, str]] = {}
+        found: dict[str, dict[str, str]] = {"access_list": dict(lists)}
         for (kind, own, other), _count in votes.most_common():
             names = found.setdefault(kind, {})
             if own not in names and other not in names.values():

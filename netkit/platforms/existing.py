@@ -138,6 +138,8 @@ class ExistingSwitch(ExistingSessions):
     management_gateway: str = ""
     allow: tuple[str, ...] | None = None
     """The networks that may log in; empty: no list, or one that says more; None: the NOS has none."""
+    access_lists: Mapping[str, str] = field(default_factory=dict)
+    """netkit's list → the one that serves the same, where its place does not show which."""
     ports: tuple[ExistingPort, ...] = ()
     vlans: Mapping[int, str] = field(default_factory=dict)
     """VLAN → its interface in the routing model."""

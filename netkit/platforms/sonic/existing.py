@@ -28,6 +28,7 @@ from netkit.platforms.existing import (
 from netkit.platforms.frr.reply import session_timers
 from netkit.platforms.secrets import SECRET
 from netkit.platforms.sonic.router import SPLIT_MODES
+from netkit.platforms.sonic.tables import CONTROL_LISTS
 
 Row = Mapping[str, str]
 Table = Mapping[str, Row]
@@ -47,6 +48,7 @@ def existing(config: Config) -> ExistingSwitch:
     mode = device.get("docker_routing_config_mode", "separated")
     is_split = mode in SPLIT_MODES or any(path[0] == "frr.conf" for path in config)
     timers = session_timers(config) if is_split else _unified_timers(tables)
+    access_lists = _control_lists(tables)
     address, gateway = _management(tables)
     return ExistingSwitch(
         hostname=device.get("hostname", ""),
@@ -56,7 +58,8 @@ def existing(config: Config) -> ExistingSwitch:
         system_mac=device.get("mac", ""),
         management=address,
         management_gateway=gateway,
-        allow=_allow(tables),
+        allow=_allow(tables, access_lists.get(next(iter(CONTROL_LISTS)), "")),
+        access_lists=access_lists,
         ports=tuple(_Ports(tables).read()),
         vlans=_vlans(tables),
         qos=_qos(tables),
@@ -112,16 +115,23 @@ def _management(tables: Tables) -> tuple[str, str]:
     return "", ""
 
 
-def _allow(tables: Tables) -> tuple[str, ...]:
-    """Return the sources that the list of SSH accepts; none where it has other rules."""
-    for name, table in tables.get("ACL_TABLE", NOTHING).items():
-        if table.get("type") != "CTRLPLANE" or "SSH" not in re.split(r"\W+", table.get("services", "")):
-            continue
-        rules = [row for key, row in tables.get("ACL_RULE", NOTHING).items() if key.partition("|")[0] == name]
-        rules.sort(key=lambda row: -(number(row.get("PRIORITY")) or 0))
-        if all(row.get("PACKET_ACTION") == "ACCEPT" and interface_address(row.get("SRC_IP", "")) for row in rules):
-            return tuple(row["SRC_IP"] for row in rules)
-    return ()
+def _control_lists(tables: Tables) -> dict[str, str]:
+    """Return netkit's lists of the control plane, each with the first one that serves the same."""
+    found: dict[str, str] = {}
+    for own, (service, *_) in CONTROL_LISTS.items():
+        for name, table in tables.get("ACL_TABLE", NOTHING).items():
+            serves = table.get("type") == "CTRLPLANE" and service in re.split(r"\W+", table.get("services", ""))
+            if serves and own not in found and name not in found.values():
+                found[own] = name
+    return found
+
+
+def _allow(tables: Tables, name: str) -> tuple[str, ...]:
+    """Return the sources that a list accepts; none where it has other rules."""
+    rules = [row for key, row in tables.get("ACL_RULE", NOTHING).items() if key.partition("|")[0] == name]
+    rules.sort(key=lambda row: -(number(row.get("PRIORITY")) or 0))
+    fits = all(row.get("PACKET_ACTION") == "ACCEPT" and interface_address(row.get("SRC_IP", "")) for row in rules)
+    return tuple(row["SRC_IP"] for row in rules) if fits else ()
 
 
 def _vlans(tables: Tables) -> dict[int, str]:

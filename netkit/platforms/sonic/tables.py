@@ -15,6 +15,8 @@ Value: TypeAlias = str | list[str]
 Row = dict[str, Value]
 Tables = dict[str, dict[str, Row]]
 Place = tuple[str, ...]
+CONTROL_LISTS = {"NETKIT-MANAGEMENT": ("SSH", "SNMP"), "NETKIT-GNMI": ("EXTERNAL_CLIENT",), "NETKIT-FABRIC": ("ANY",)}
+"""netkit's access lists of the control plane, each with its services."""
 
 
 class ShapeError(ValueError):

@@ -13,6 +13,7 @@ from netkit.platforms.frr import dialects as frr_dialects
 from netkit.platforms.frr.view import FrrRouting, routing
 from netkit.platforms.sonic.dialects import SonicDialect, dialect
 from netkit.platforms.sonic.hardware import BufferPools, SonicHardware, hardware
+from netkit.platforms.sonic.tables import CONTROL_LISTS
 from netkit.render.output import Artifact
 
 # Packets of the CPU (BGP, BFD, LLDP) use this queue whatever their DSCP.
@@ -413,11 +414,12 @@ def _access(switch: Switch) -> Iterator[AccessTable]:
     if not networks:
         return
     rules = tuple(AccessRow(number, "SRC_IP", network) for number, network in enumerate(networks, 1))
-    yield AccessTable("NETKIT-MANAGEMENT", ("SSH", "SNMP"), rules)
-    yield AccessTable("NETKIT-GNMI", ("EXTERNAL_CLIENT",), rules, GNMI_PORT)
     peers = sorted((port.peer_address for port in switch.fabric_ports if port.peer_address), key=IPv4Address)
     addressed = tuple(AccessRow(number, "SRC_IP", f"{peer}/32") for number, peer in enumerate(peers, 1))
-    yield AccessTable("NETKIT-FABRIC", ("ANY",), addressed or (AccessRow(1, "SRC_IPV6", LINK_LOCAL),))
+    link_local = (AccessRow(1, "SRC_IPV6", LINK_LOCAL),)
+    of_each = ((rules, None), (rules, GNMI_PORT), (addressed or link_local, None))
+    for (name, services), (rows, port) in zip(CONTROL_LISTS.items(), of_each, strict=True):
+        yield AccessTable(name, services, rows, port)
     if any(port.has_bfd for port in switch.external):
         message = f"{switch.name}: with management.allow, SONiC drops BFD of peers outside the fabric"
         raise RenderError(Problem(message, "set bfd: false at the peer, or leave out management.allow", ("external",)))
