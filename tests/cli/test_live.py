@@ -36,7 +36,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
 @pytest.fixture
 def site(lab: RunningLab, tmp_path: Path) -> Iterator[Site]:
     """Return the lab for a user who never did anything yet, with its devices as intended."""
-    site = Site(lab, tmp_path)
+    site = Site(lab, tmp_path, has_forks=False)
     yield site
     write_fabric(lab.fabric, intent())
     done = site.netkit("deploy", "--yes")

@@ -204,7 +204,7 @@ DIES = 'sudo -n kill -9 "$(cat /run/frr/bgpd.pid)"'
 def test_a_change_during_which_a_daemon_dies_is_whole_or_taken_back(*, is_early: bool, tmp_path: Path) -> None:
     few, many = (staged("frr", ["supernet", name]) for name in ("lower ceilings", "higher ceilings"))
     with running(write_fabric(tmp_path, few), name="dies") as lab, ThreadPoolExecutor() as beside:
-        site = Site(lab, tmp_path)
+        site = Site(lab, tmp_path, has_forks=False)
         assert site.netkit("plan", "--detailed-exitcode").returncode == 0
         write_fabric(lab.fabric, many)
         deploy = beside.submit(site.netkit, "deploy", "--yes")

@@ -23,8 +23,6 @@ from tests.command import Done, run, start
 from tests.intents import BASE
 
 PATIENCE_S = 300
-LASTING = {"deploy", "rollback"}
-"""Verbs whose end is part of what is tried."""
 
 
 def _lacks() -> str:
@@ -52,7 +50,7 @@ class RunningLab:
 
     def netkit(self, *arguments: str | Path, stdin: str = "", timeout_s: float = PATIENCE_S) -> Done:
         """Run netkit with this lab's folder."""
-        way = start if arguments[:2] == ("lab", "up") or arguments[0] in LASTING else run
+        way = start if arguments[:2] == ("lab", "up") else run  # a lab lives on
         return way(*arguments, stdin=stdin, timeout_s=timeout_s, NETKIT_LAB_DIR=str(self.home))
 
     def lab(self, verb: str, *arguments: str | Path, stdin: str = "") -> Done:

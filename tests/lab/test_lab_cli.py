@@ -24,7 +24,7 @@ VERBS = ("up", "down", "status", "check", "exec", "ssh", "logs", "break", "heal"
 
 
 def netkit_lab(home: Path, verb: str, *arguments: str | Path, **changes: Any) -> Done:
-    way = start if verb == "up" else run  # a lab lives on
+    way = start if verb == "up" and "t" in arguments else run  # a lab lives on
     return way("lab", verb, *arguments, timeout_s=120, NETKIT_LAB_DIR=str(home), **changes)
 
 
