@@ -1,10 +1,11 @@
 """IPv6 beside IPv4: the pools, and the prefixes of rails and leaves, from the addresses that interfaces have."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv6Address, IPv6Network
+from ipaddress import IPv6Address, IPv6Interface, IPv6Network
 
-from netkit.adopt.fabric_values import Addressing, free_prefixes, rails_to_come, smallest
+from netkit.adopt.fabric_values import Addressing, Assumptions, free_prefixes, rails_to_come, smallest
+from netkit.adopt.names import some
 from netkit.adopt.placement import Placement
 from netkit.adopt.survey import Survey, SurveyedSwitch
 from netkit.design.numbering import LEAF_LENGTH_V6
@@ -26,7 +27,8 @@ class AddressingV6:
         return bool(self.loopbacks or self.management)
 
 
-def addressing_v6(survey: Survey, placement: Placement, addresses: Addressing) -> AddressingV6:
+def addressing_v6(survey: Survey, placement: Placement, addresses: Addressing, guesses: Assumptions) -> AddressingV6:
+    """Find what most devices have; what an intent cannot have is named, and left as it runs."""
     placed = [switch for switch in survey.switches.values() if switch.name in placement.places]
     managed = [one.network for switch in placed if (one := switch.management_v6)]
     management = most(managed) if len(managed) * 2 > len(placed) else None
@@ -36,7 +38,10 @@ def addressing_v6(survey: Survey, placement: Placement, addresses: Addressing) -
     if not gateway:
         management = None
     loopbacks = [IPv6Network(one.ip) for switch in placed if (one := switch.loopback_v6)]
-    if addresses.links or len(loopbacks) * 2 <= len(placed):  # sessions by address have no next hop for IPv6
+    if addresses.links or len(loopbacks) * 2 <= len(placed):
+        if holders := [switch.name for switch in placed if switch.loopback_v6]:
+            why = "sessions by address have no next hop for it" if addresses.links else "most switches have none"
+            guesses.add("pools", f"IPv6 of {some(holders)} is left as it runs: {why}")
         return AddressingV6(management=management, management_gateway=gateway or "")
     leaves = {
         name: prefix
@@ -44,6 +49,10 @@ def addressing_v6(survey: Survey, placement: Placement, addresses: Addressing) -
         if (leaf := survey.switches.get(name)) and (prefix := _leaf_prefix(leaf, addresses))
     }
     read = [name for name in placement.of_role("leaf") if name in survey.switches]
+    odd = [name for name in read if name not in leaves and any(_host_addresses(survey.switches[name]))]
+    if odd:
+        length = _host_length(addresses)
+        guesses.add("pools", f"IPv6 of hosts at {some(odd)} is left as it runs: its prefixes are not of /{length}")
     leaves |= {
         unread: address.network.supernet(new_prefix=LEAF_LENGTH_V6)
         for host in survey.hosts.values()
@@ -65,13 +74,23 @@ def addressing_v6(survey: Survey, placement: Placement, addresses: Addressing) -
     return AddressingV6(pool, hosts, management, gateway or "", leaves, rails)
 
 
+def _host_length(addresses: Addressing) -> int:
+    return LEAF_LENGTH_V6 if addresses.attachment == "vlan" else 96 + addresses.link_length
+
+
+def _host_addresses(leaf: SurveyedSwitch) -> Iterator[IPv6Interface]:
+    """Yield the address of each port to hosts, or of their VLAN."""
+    for port in leaf.host_ports:
+        if own := leaf.existing.addresses_v6.get(leaf.members.get(port, port)):
+            yield own
+
+
 def _leaf_prefix(leaf: SurveyedSwitch, addresses: Addressing) -> IPv6Network | None:
     """Return the /64 around most ports to hosts, or of their VLAN, where these are numbered as in a design."""
-    length = LEAF_LENGTH_V6 if addresses.attachment == "vlan" else 96 + addresses.link_length
-    interfaces = (leaf.members.get(port, port) for port in leaf.host_ports)
-    own = (leaf.existing.addresses_v6.get(interface) for interface in interfaces)
     return most(
-        one.network.supernet(new_prefix=LEAF_LENGTH_V6) for one in own if one and one.network.prefixlen == length
+        one.network.supernet(new_prefix=LEAF_LENGTH_V6)
+        for one in _host_addresses(leaf)
+        if one.network.prefixlen == _host_length(addresses)
     )
 
 

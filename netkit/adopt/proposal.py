@@ -124,7 +124,7 @@ def _with_ipv6(source: Adoption, links: FoundLinks, placement: Placement) -> Fou
     guesses = Assumptions()
     addresses = fabric_values.addressing(source.survey, placement, guesses)
     placement = replace(placement, rails=max((placement.rails - 1, *addresses.rail_prefixes)) + 1)
-    if ipv6 := addressing_v6(source.survey, placement, addresses):
+    if ipv6 := addressing_v6(source.survey, placement, addresses, guesses):
         kept = Assumptions(list(guesses.found))
         try:
             return _proposal(source, links, placement, addresses, ipv6, kept)

@@ -1,6 +1,7 @@
 """Static routes and peers outside are adopted; those that no intent expresses are left as they run."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from netkit.platforms.config import Files
 from netkit.project.adopting import adopted
 from tests import intents
 from tests.adopt.test_round_trip import files_of
-from tests.test_ipv6 import RELEASES, values
+from tests.test_ipv6 import RELEASES, V6, values
 
 ROUTES: list[dict[str, Any]] = [
     {"prefix": "198.18.0.0/16", "discard": True},
@@ -93,4 +94,45 @@ def test_peers_that_the_nos_refuses_are_named() -> None:
     assert found.proposal.intent.external == ()
     message = "spine01: with management.allow, SONiC drops BFD of peers outside the fabric"
     assert ("external", f"2 peers outside are left as they run, such as: {message}") in found.proposal.guesses
+    assert found.remaining == {}
+
+
+@pytest.mark.parametrize("name", sorted(RELEASES.keys() - {"nvue-old"}))
+@pytest.mark.parametrize("attachment", ["p2p", "vlan"])
+def test_ipv6_of_other_lengths_is_named(name: str, attachment: str) -> None:
+    files = files_of(intents.fabric(values(name, V6, attachment=attachment)))
+    length, last = (127, "") if attachment == "p2p" else (64, "[0-9a-f]")  # of a VLAN, not the prefix itself
+    odd = re.compile(rf"(2001:db8:128:[0-9a-f:]*{last})/{length}\b")
+    moved = {device: {file: odd.sub(r"\1/80", text) for file, text in own.items()} for device, own in files.items()}
+    found = adopted("again", moved, {}, Path())
+    pools = found.proposal.intent.pools
+    assert (pools.loopbacks_v6 is not None, pools.hosts_v6) == (True, None)
+    text = f"IPv6 of hosts at leaf01, leaf02, leaf03 … is left as it runs: its prefixes are not of /{length}"
+    assert ("pools", text) in found.proposal.guesses
+    assert found.leave
+    assert found.remaining == {}
+
+
+@pytest.mark.parametrize(
+    ("links", "names", "why"),
+    [
+        (
+            {"links": "10.9.0.0/20"},
+            ("leaf01", "leaf02", "leaf03"),
+            "sessions by address have no next hop for it",
+        ),
+        ({}, ("leaf01",), "most switches have none"),
+    ],
+)
+def test_ipv6_that_no_intent_has_is_named(links: dict[str, str], names: tuple[str, ...], why: str) -> None:
+    files = dict(files_of(intents.fabric(values("eos", pools=links))))
+    for number, name in enumerate(names, 1):
+        head = "interface Loopback0\n"
+        text = files[name]["eos.cfg"].replace(head, f"{head}   ipv6 address 2001:db8:255::{number}/128\n")
+        files[name] = {**files[name], "eos.cfg": text}
+    found = adopted("again", files, {}, Path())
+    assert ("pools", f"IPv6 of {', '.join(names)} is left as it runs: {why}") in found.proposal.guesses
+    assert [rule["path"] for rule in found.leave] == [
+        f"interface Loopback0 / ipv6 address 2001:db8:255::{number}/128" for number in range(1, len(names) + 1)
+    ]
     assert found.remaining == {}
