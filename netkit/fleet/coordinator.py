@@ -27,13 +27,15 @@ from netkit.fleet.rabbitmq import (
 )
 from netkit.fleet.settings import COORDINATOR, FleetError, FleetSettings
 from netkit.fleet.signing import Credentials
-from netkit.fleet.status import SiteStatus, WorkerStatus, open_status
+from netkit.fleet.status import SiteStatus, newest
 
 POLL_S = 0.5
 PREFETCH = 16
 GRACE_S = 10.0
 """How long after the deadline of a job its answer may still arrive."""
 FIRST_RETRY_S, LAST_RETRY_S = 0.5, 10.0
+LOOK_S = 5.0
+"""How often the status of workers is read while none of them has begun a job."""
 MOST_HELD_BYTES = 512 * 1024 * 1024
 """Of incomplete answers of a site."""
 
@@ -102,6 +104,8 @@ class _SiteChannel:
     """Whether this run may hold the round there."""
     retry_s: float = FIRST_RETRY_S
     next_s: float = float("-inf")
+    look_s: float = float("-inf")
+    """When to look next for workers that do not answer."""
 
 
 class Coordinator:
@@ -248,6 +252,7 @@ class Coordinator:
         if site.link is None and time.monotonic() < site.next_s:
             return
         link = site.link or self._connect(site)
+        yield from self._unanswered(site, link)
         while site.unsent:
             job = site.unsent[0]
             lasts_s = job.deadline_s - time.time()
@@ -263,6 +268,24 @@ class Coordinator:
                     del self._pending[job.nonce]
                     yield LostJob(job, f"the broker has no queue for the site {site.name}; import its definitions")
             site.unsent.popleft()
+
+    def _unanswered(self, site: _SiteChannel, link: BrokerLink) -> Iterator[LostJob]:
+        """Give up jobs that nobody has begun, if a worker of the site may drop them without an answer."""
+        unbegun = [one for one in self._pending.values() if one.job.site == site.name and not one.began_by]
+        if not unbegun or time.monotonic() < site.look_s:
+            return
+        site.look_s = time.monotonic() + LOOK_S
+        _, receivers = link.waiting_jobs()
+        found = newest(link.peek_status(), self._settings.site(site.name).keys, site.name)
+        # Of those that ended within the last minute, the status is still there.
+        connected = sorted(found, key=lambda one: (-one.at_s, -one.since_s))[:receivers]
+        older = next((one for one in connected if one.format == 1), None)
+        if older is not None:
+            who = f"the worker {older.worker} runs an older netkit ({older.version}), which may drop the job unanswered"
+            for one in unbegun:
+                del self._pending[one.job.nonce]
+                site.held -= one.bytes_held
+                yield LostJob(one.job, f"{who}; install this release at the site {site.name}, and restart the worker")
 
     def _connect(self, site: _SiteChannel) -> BrokerLink:
         """Open a connection; RoundTakenError if another coordinator carries out the same round there."""
@@ -374,13 +397,4 @@ def site_statuses(settings: FleetSettings, credentials: Credentials) -> Iterator
         except LinkError as error:
             yield SiteStatus(name, str(error))
             continue
-        workers: dict[str, WorkerStatus] = {}
-        for message in messages:
-            try:
-                status = open_status(message, site.keys, name)
-            except MessageError:
-                continue
-            known = workers.get(status.worker)
-            if known is None or known.at_s <= status.at_s:
-                workers[status.worker] = status
-        yield SiteStatus(name, "", waiting, receivers, tuple(workers[key] for key in sorted(workers)))
+        yield SiteStatus(name, "", waiting, receivers, newest(messages, site.keys, name))

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from netkit import __version__
 from netkit.access.settings import FactSource
 from netkit.deploy.model import Options
 from netkit.errors import Problem, UsageError
@@ -258,7 +259,8 @@ def open_job(message: bytes, keys: PublicKeys, site: str, now_s: float) -> SiteJ
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise MessageError(f"it is not a job of a known version: {place}: {first['msg']}") from None
+        what = f"it is not a job of netkit {__version__}: {place}: {first['msg']}; run the same release at all sites"
+        raise MessageError(what, _addressed(body, site)) from None
     if canonical(job.model_dump(mode="json")) != body:
         raise MessageError("its text is not canonical")
     if job.site != site:
@@ -269,3 +271,14 @@ def open_job(message: bytes, keys: PublicKeys, site: str, now_s: float) -> SiteJ
     if now_s >= job.deadline_s:
         raise MessageError(f"its deadline passed {now_s - job.deadline_s:.0f} s ago by this machine's clock", job)
     return job
+
+
+def _addressed(body: bytes, site: str) -> SiteJob | None:
+    """What can be answered in the place of a job that only another release knows; None if it is not for this site."""
+    try:
+        given = json.loads(body)
+        about = {key: given[key] for key in ("nonce", "reply", "site", "issued_s", "deadline_s")}
+        found = SiteJob(**about, fabric="unknown", commit="0" * 40, work=HistoryWork())
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return found if found.site == site else None

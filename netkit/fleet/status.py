@@ -1,6 +1,7 @@
 """What workers report about themselves, every twenty seconds, signed with the key of their site; also as metrics."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -21,7 +22,8 @@ class WorkerStatus(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    format: Literal[1] = 1
+    format: Literal[1, 2] = 2
+    """1: of an earlier netkit, which does not answer a job that it does not know."""
     site: SiteName
     worker: Annotated[str, Field(min_length=1, max_length=64)]
     version: Text
@@ -53,6 +55,17 @@ class SiteStatus:
 
 def sign_status(status: WorkerStatus, key: Ed25519PrivateKey) -> bytes:
     return signing.signed(canonical(status.model_dump(mode="json")), PURPOSE, key)
+
+
+def newest(messages: Iterable[bytes], keys: PublicKeys, site: str) -> tuple[WorkerStatus, ...]:
+    """The newest status of each worker of a site, by name; what the site did not sign is left out."""
+    workers: dict[str, WorkerStatus] = {}
+    for message in messages:
+        with suppress(MessageError):
+            status = open_status(message, keys, site)
+            if status.worker not in workers or workers[status.worker].at_s <= status.at_s:
+                workers[status.worker] = status
+    return tuple(workers[key] for key in sorted(workers))
 
 
 def open_status(message: bytes, keys: PublicKeys, site: str) -> WorkerStatus:

@@ -6,13 +6,16 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from netkit.fleet import link, settings, worker
-from netkit.fleet.job import SiteJob
+from netkit.fleet.job import MessageError, SiteJob, open_job
 from netkit.fleet.lease import Note
 from netkit.fleet.nonce_journal import NonceJournal
 from netkit.fleet.signing import Credentials
+from netkit.fleet.status import WorkerStatus
 from netkit.fleet.worker import Worker, stop_on_signals
 
 
@@ -66,10 +69,20 @@ def brief(job: SiteJob) -> Iterator[bytes | Note]:
 SCRIPTS = {one.__name__: one for one in (echo, slow, crash, defect, forever, large, brief)}
 
 
+def silent(message: bytes, *about: Any) -> SiteJob:
+    """Open a job as a worker of an older release does: there is no answer to one that it does not know."""
+    try:
+        return open_job(message, *about)
+    except MessageError as error:
+        raise MessageError(str(error)) from None
+
+
 def main(folder: str, site: str, state: str, script: str) -> None:
     for module, name in ((worker, "PULSE_S"), (link, "HEARTBEAT_S"), (link, "UNACKNOWLEDGED_MS"), (link, "CONFIRM_S")):
         if name in os.environ:
             setattr(module, name, int(os.environ[name]))
+    if "OLDER" in os.environ:
+        vars(worker).update(WorkerStatus=partial(WorkerStatus, format=1), open_job=silent)
     found = settings.load(Path(folder))
     credentials = Credentials.load(Path(folder), found.broker)
 

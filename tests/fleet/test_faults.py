@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from netkit import __version__
 from netkit.fleet import coordinator as coordinating
 from netkit.fleet import link as linking
 from netkit.fleet.answer import JobAnswer, JobEvent, JobProgress, LostJob
@@ -267,13 +268,13 @@ def test_messages_that_are_no_jobs_of_this_site_change_nothing(fleet_bed: Bed) -
         "its deadline passed": sign_job(job(issued_s=now_s - 3600, deadline_s=now_s - 100), key),
         "it was issued 3": sign_job(job(issued_s=now_s + 3600, deadline_s=now_s + 3700), key),
         "its text is not canonical": signed(canonical(values) + b" ", "job", key),
-        "it is not a job of a known version: work": signed(
+        f"it is not a job of netkit {__version__}: work": signed(
             canonical({**values, "work": {"verb": "exec", "command": "reboot"}}), "job", key
         ),
-        "it is not a job of a known version: template": signed(
+        f"it is not a job of netkit {__version__}: template": signed(
             canonical({**values, "template": "{{ 7 * 7 }}"}), "job", key
         ),
-        "it is not a job of a known version: ": signed(b"[" * 200_000, "job", key),
+        f"it is not a job of netkit {__version__}: ": signed(b"[" * 200_000, "job", key),
     }
     published(fleet_bed, "tokyo", *forged.values())
     eventually(lambda: len(dropped(worker)) == len(forged))

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netkit import __version__
 from netkit.deploy import Options
 from netkit.fleet.job import (
     LONGEST_S,
@@ -194,8 +195,11 @@ def test_a_job_in_time_is_accepted(late_s: float) -> None:
 def test_what_is_signed_but_not_a_job_is_refused(changes: dict[str, Any], place: str) -> None:
     job = a_job()
     refused = refusal(resigned(job, **changes), job)
-    assert str(refused).startswith(f"it is not a job of a known version: {place}")
-    assert refused.job is None
+    assert str(refused).startswith(f"it is not a job of netkit {__version__}: {place}")
+    is_addressed = not changes.keys() & {"site", "nonce", "issued_s", "deadline_s"}
+    assert (refused.job is not None) == is_addressed
+    if refused.job is not None:
+        assert (refused.job.nonce, refused.job.reply, refused.job.site) == (job.nonce, job.reply, job.site)
 
 
 def test_a_job_may_take_a_day_and_no_longer() -> None:
@@ -223,7 +227,7 @@ def test_a_job_may_take_a_day_and_no_longer() -> None:
 def test_what_is_signed_but_not_json_of_a_job_is_refused(body: bytes) -> None:
     job = a_job()
     refused = refusal(signed(body, "job", COORDINATOR), job)
-    assert str(refused).startswith("it is not a job of a known version")
+    assert str(refused).startswith(f"it is not a job of netkit {__version__}: ")
 
 
 @pytest.mark.parametrize(
