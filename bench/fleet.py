@@ -56,16 +56,24 @@ class FleetRow:
     """The coordinator; or the only process."""
     workers: tuple[Sample, ...]
     output: Mapping[str, Any]
+    spent: tuple[Mapping[str, float], ...] = ()
+    """Of each worker: the processor time until it was ready, and that of the processes of its jobs."""
+
+    @property
+    def workers_s(self) -> float:
+        """The processor time of the workers, without their start: they serve many rounds."""
+        return sum(one.cpu_s for one in self.workers) - sum(one["start_s"] for one in self.spent)
 
     @property
     def figures(self) -> dict[str, float]:
         """Figures a device, and the peaks of memory."""
-        cpu_s = sum(one.cpu_s for one in self.workers)
+        jobs_s = sum(one["jobs_s"] for one in self.spent)
         found = {
             "devices": self.devices,
             "wall_s": self.wall_s,
             "coordinator_ms": 1000 * self.output["cpu_s"] / self.devices,
-            "worker_ms": 1000 * cpu_s / self.devices,
+            "worker_ms": 1000 * self.workers_s / self.devices,
+            "jobs_ms": 1000 * jobs_s / self.devices,
             "coordinator_mb": self.check.peak_mb,
             "worker_mb": max((one.peak_mb for one in self.workers), default=0.0),
             "kilobytes": self.output.get("bytes", 0) / 1000 / self.devices,
@@ -220,9 +228,9 @@ class BenchBed:
         finally:
             for one in started:
                 one.process.terminate()
-        return FleetRow(
-            _named(workers), output["devices"], output["wall_s"], check, tuple(map(_ended, started)), output
-        )
+        samples = tuple(one.finish() for one in started)
+        spent = tuple(json.loads(one.printed().splitlines()[-1]) for one in started)
+        return FleetRow(_named(workers), output["devices"], output["wall_s"], check, samples, output, spent)
 
     def alone(self, folders: Sequence[Path]) -> FleetRow:
         _say(f"checking {len(folders)} fabrics in one process")
@@ -280,24 +288,21 @@ def _wait_for(worker: Started) -> None:
         time.sleep(0.05)
 
 
-def _ended(worker: Started) -> Sample:
-    return worker.finish()
-
-
 def _table(rows: Sequence[FleetRow]) -> Iterator[str]:
     sizes = f"{'MB: check':>11}{'worker':>8}{'kB':>7}"
-    yield f"{'':<20}{'devices':>9}{'wall':>9}{'ms a device: check':>20}{'workers':>9}{sizes}"
+    yield f"{'':<20}{'devices':>9}{'wall':>9}{'ms a device: check':>20}{'workers':>9}{'jobs':>7}{sizes}"
     for row in rows:
         one = row.figures
-        times = f"{one['wall_s']:>7.1f} s{one['coordinator_ms']:>20.2f}{one['worker_ms']:>9.2f}"
+        times = f"{one['wall_s']:>7.1f} s{one['coordinator_ms']:>20.2f}{one['worker_ms']:>9.2f}{one['jobs_ms']:>7.2f}"
         sizes = f"{one['coordinator_mb']:>11.0f}{one['worker_mb']:>8.0f}{one['kilobytes']:>7.2f}"
         yield f"{row.name:<20}{row.devices:>9,}{times}{sizes}"
-    yield "check: the coordinator, or the only process; kB: through the broker a device; NAPALM reads switches only"
+    yield "check: the coordinator, or the only process; workers: without their start; jobs: of this, what jobs take"
+    yield "kB: through the broker a device; NAPALM reads switches only"
     alone = {row.devices: row for row in rows if row.name == ALONE}
     single = {row.devices: row for row in rows if row.name == _named(1)}
     for row in rows:
         if row.workers and row.devices in alone:
-            cost = (row.output["cpu_s"] + sum(one.cpu_s for one in row.workers)) / alone[row.devices].output["cpu_s"]
+            cost = (row.output["cpu_s"] + row.workers_s) / alone[row.devices].output["cpu_s"]
             yield f"{row.name}, {row.devices:,} devices: {100 * (cost - 1):+.0f} % processor time beside one process"
         if len(row.workers) > 1 and row.devices in single:
             yield f"{row.name}, {row.devices:,} devices: {single[row.devices].wall_s / row.wall_s:.2f} × one worker"

@@ -7,6 +7,7 @@ import argparse
 import gc
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -45,8 +46,10 @@ def main() -> None:
         found = _check(given)
     else:
         _answer_from(given.answers)
+        start_s = time.process_time()
         fleet.work(SITE, given.fleet, access=None, state=given.state, lab=given.lab)
-        return
+        jobs = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found = {"start_s": start_s, "jobs_s": jobs.ru_utime + jobs.ru_stime}  # processor time
     sys.stdout.write(json.dumps(found) + "\n")
 
 

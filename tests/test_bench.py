@@ -100,7 +100,7 @@ def test_a_fleet_is_measured_beside_one_process_on_what_a_lab_answered(tmp_path:
         "Nornir and NAPALM": 12,
     }
     fleets = [rows["1 worker"], rows["2 workers"]]
-    judged = {(row["said"]["examined"], row["said"]["results"]) for row in (*fleets, rows["one process"])}
+    judged = {(row["output"]["examined"], row["output"]["results"]) for row in (*fleets, rows["one process"])}
     assert len(judged) == 1, "a fleet judges what one process judges"
     assert all(row["worker_ms"] > 0 and row["kilobytes"] > 0 and row["worker_mb"] > 5 for row in fleets)
 

@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -49,7 +49,7 @@ def packed(devices: Iterable[Observation]) -> bytes:
     packing = _Packing()
     found = [packing.device(one) for one in devices]
     document = {"devices": found, "values": packing.values, "places": [list(places) for places in packing.places]}
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+    return serial.to_json(document).encode()
 
 
 def unpacked(data: bytes) -> Sequence[Observation]:
@@ -67,6 +67,8 @@ class _Packing:
     places: dict[tuple[str, ...], int] = field(default_factory=dict)
     _numbers: dict[str, dict[str, int]] = field(default_factory=dict)
     """Kind → number of each value, by how Python shows it."""
+    _last: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    """Kind with a value for each place → the last one and its number: many places have the same as the one before."""
 
     def device(self, one: Observation) -> dict[str, Any]:
         facts = {
@@ -93,10 +95,15 @@ class _Packing:
     def _fact(self, kind: str, fact: Any) -> Any:
         if isinstance(fact, Absent):
             return fact.reason
-        plain = _adapter(kind).dump_python(fact, mode="json", exclude_defaults=True)
+        write = partial(_adapter(kind).dump_python, mode="json", exclude_defaults=True)
         if kind not in BY_PLACE:
-            return self._number(kind, plain)
-        return [self._place(tuple(plain)), [self._number(kind, value) for value in plain.values()]]
+            return self._number(kind, write(fact))
+        numbers, last = list[int](), self._last.get(kind)
+        for value in fact.values():
+            if last is None or last[0] != value:
+                last = self._last[kind] = value, self._number(kind, write({"": value})[""])
+            numbers.append(last[1])
+        return [self._place(tuple(fact)), numbers]
 
     def _number(self, kind: str, value: Any) -> int:
         shown = repr(value)  # in a third of the time of JSON
@@ -105,7 +112,7 @@ class _Packing:
         if found is None:
             values = self.values.setdefault(kind, [])
             found = numbers[shown] = len(values)
-            values.append(json.loads(serial.to_json(value)))
+            values.append(value)
         return found
 
     def _place(self, places: tuple[str, ...]) -> int:

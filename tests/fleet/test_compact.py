@@ -122,3 +122,11 @@ def test_what_no_device_has_is_refused(path: tuple[Any, ...], value: Any) -> Non
     at[path[-1]] = value
     with pytest.raises(FleetError, match="the facts in its answer are damaged"):
         unpacked(json.dumps(document).encode())
+
+
+def test_a_float_that_is_not_finite_is_left_out() -> None:
+    lanes = {1: Lane(float("nan")), 2: Lane(-2.0), 3: Lane(float("inf"))}
+    modules = {port: Module(serial="1", lanes=lanes) for port in PORTS}
+    (found,) = unpacked(packed([Observation("leaf01", "nvue", Facts(modules=modules))]))
+    whole = {1: Lane(), 2: Lane(-2.0), 3: Lane()}
+    assert found.facts.modules == {port: Module(serial="1", lanes=whole) for port in PORTS}
