@@ -10,7 +10,7 @@ from netkit import plan as planning
 from netkit.deploy import preflight, refusal
 from netkit.deploy.approval import Provenance
 from netkit.deploy.clock import CLOCK, DeployClock
-from netkit.deploy.connection import close
+from netkit.deploy.connection import close, closing, opened
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Job, PlannedReachability, code_of, is_access, text_of
@@ -297,6 +297,9 @@ def _run(rollout: Rollout) -> Outcome:
         rollout.run()
     job = rollout.job
     ended = {**{one.device: one for one in not_started(job.plan, rollout.ended)}, **rollout.ended}
+    if rollout.stopped != INTERRUPTED and (undone := job.journal.undoes()):
+        drained = Journal(job.journal.folder.parent / undone).drained()
+        ended |= each(job.runner, drained.intersection(ended), lambda name: _undrained(job, ended[name]))
     names = [*(device.name for device in job.plan.devices), *(missed.name for missed in job.plan.unreachable)]
     outcome = Outcome(job.journal.run, job.plan.fabric, tuple(ended[name] for name in names), rollout.stopped)
     if rollout.stopped == INTERRUPTED:
@@ -304,6 +307,20 @@ def _run(rollout: Rollout) -> Outcome:
     with _while_written(rollout):
         job.journal.finish(outcome)
     return replace(outcome, stopped=rollout.stopped)
+
+
+def _undrained(job: Job, outcome: DeviceOutcome) -> DeviceOutcome:
+    """Give a device its traffic back that the run before drained and then lost."""
+    if outcome.is_failure:
+        return outcome
+    try:
+        job.journal.step(Phase.UNDRAIN, outcome.device, wave=outcome.wave)
+        with closing(opened(job, outcome.device)) as driver:
+            driver.undrain()
+    except Exception as error:
+        reasons = (*outcome.reasons, text_of(error), "it is still drained")
+        return replace(outcome, result=DeviceResult.FAILED, reasons=reasons, exit_code=code_of(error))
+    return replace(outcome, reasons=(*outcome.reasons, "it was left drained, and has its traffic back"))
 
 
 @contextmanager

@@ -280,9 +280,14 @@ class DeviceRollout:
             failure,
             result=DeviceResult.REVERTED if is_reverted else DeviceResult.FAILED,
             state=ending.state,
-            reasons=(*failure.reasons, *([ending.why] if ending.why else [])),
+            reasons=(*failure.reasons, *([ending.why] if ending.why else []), *self._still_drained(ending)),
             exit_code=weightiest(failure.exit_code, ending.exit_code),
         )
+
+    def _still_drained(self, ending: RecoveryOutcome) -> tuple[str, ...]:
+        if not self.is_drained or ending.state is not ConfigState.UNKNOWN:
+            return ()
+        return (f"it may still be drained; netkit rollback {self.job.journal.run} gives it its traffic back",)
 
     def done(self) -> DeviceOutcome:
         """The outcome of a device that runs the intended configuration."""

@@ -282,6 +282,12 @@ class Journal:
         is_whole = (self.folder / UNDOES).exists() and (self.folder / OPTIONS).exists()
         return self._valid(str, UNDOES) if is_whole else ""
 
+    def drained(self) -> frozenset[str]:
+        """The devices that the run drained, and on which it failed."""
+        outcome = self.outcome()
+        failed = {one.device for one in outcome.devices if one.is_failure} if outcome else set()
+        return frozenset(failed.intersection(entry.device for entry in self.entries() if entry.step == Phase.DRAIN))
+
     def is_to_be_undone(self) -> bool:
         """Whether the run failed, has `on_failure: rollback`, and is not rolled back yet."""
         outcome, options = self.outcome(), self.orders().options

@@ -247,6 +247,22 @@ def test_a_run_with_a_fault_is_finished_by_resume_and_taken_back_from_wherever_i
                 found.taken_back(journal)
 
 
+def test_a_switch_that_was_lost_while_drained_has_its_traffic_back_after_a_rollback() -> None:
+    operations: list[tuple[str, str]] = []
+    with faulty("timers") as found:
+        found.found.strike = lambda name, operation: operations.append((name, operation))
+        found.deploy()
+    with faulty("timers") as found:
+        found.faults = {operations.index(("spine02", "drain")) + 2: "dead"}
+        journal, outcome = found.deploy()
+        assert outcome is not None
+        lost = next(one for one in outcome.devices if one.device == "spine02")
+        assert lost.reasons[-1] == (f"it may still be drained; netkit rollback {journal.run} gives it its traffic back")
+        found.works_again()
+        assert found.found.devices["spine02"].is_drained
+        found.taken_back(journal)
+
+
 def assert_promised(found: Faulty, outcome: Outcome, where: str, *, is_whole: bool) -> None:
     """Hold an outcome to what the devices run when all is over."""
     if is_whole:
