@@ -11,13 +11,14 @@ from netkit.errors import ConfigError, PlanError, Problem
 from netkit.plan import blast
 from netkit.plan.group import grouped
 from netkit.plan.model import Blast, Bridge, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
-from netkit.plan.order import Order
+from netkit.plan.order import best_order
+from netkit.plan.retain import detours, with_entries
 from netkit.platforms.backup import masked_line
 from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
 from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES, SEPARATOR
-from netkit.platforms.routing import RetainedRouting
+from netkit.platforms.routing import RetainedRouting, Router
 
 Known = MutableMapping[str, str]
 """Pairs of texts already compared equal, and the digest of their content: see netkit.plan.serial."""
@@ -110,8 +111,7 @@ def ordered(
     if not plan.changed:
         return plan
     has_routing = any(device.routing is not None for device in plan.changed)
-    order = Order(fabric, plan.changed, before, others().changed if others and has_routing else ())
-    steps = order.steps()
+    order, steps = best_order(fabric, plan.changed, before, others().changed if others and has_routing else ())
     staged = {name for step in steps if step.stage for name in step.devices}
     bridges = tuple(_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
     devices = tuple(replace(device, routing=None) for device in plan.devices)
@@ -142,9 +142,10 @@ def keeping(fabric: Fabric, name: str, intended: Files, kept: RetainedRouting) -
     """The intended files of a device, extended by what is kept from before."""
     device = fabric.device(name)
     keep = MODELS[device.platform].keeping if isinstance(device, Switch) else None
-    if keep is None:
+    if keep is None or not isinstance(device, Switch):
         raise PlanError(Problem(f"{name}: cannot keep routes", "make the plan again"))
-    return keep(intended, kept)
+    both = keep(intended, kept)
+    return with_entries(MODELS[device.platform], both, kept.entries) if kept.entries else both
 
 
 def _bridge(fabric: Fabric, name: str, kept: RetainedRouting, sides: Sides) -> Bridge:
@@ -250,11 +251,13 @@ def _planned(
         unmatched=found.unmatched,
         unowned=len(found.unowned),
         # The model of routing knows the rails only.
-        routing=None if isinstance(device, Switch) and device.access else _routing(model, found, touched),
+        routing=None if isinstance(device, Switch) and device.access else _routing(device, model, found, touched),
     )
 
 
-def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> RoutingChange | None:
+def _routing(
+    device: Switch | Host, model: ConfigModel, found: ConfigComparison, touched: Blast
+) -> RoutingChange | None:
     """What a change does to routing; None if it does nothing."""
     is_about_routing = any(
         ROUTING_WORDS.search(" ".join(change.path)) and not NO_ROUTING.search(change.path[-1])
@@ -266,7 +269,12 @@ def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> Rou
     if read is None:
         return None
     running, intended = read(found.whole), read(apply(found.whole, found.changes))
-    return RoutingChange(running, intended) if running != intended else None
+    if running == intended:
+        return None
+    if not isinstance(device, Switch) or not isinstance(running, Router) or not isinstance(intended, Router):
+        return RoutingChange(running, intended)
+    through = detours(model, found, running, intended, is_spine=device.role == "spine")
+    return RoutingChange(running, intended, tuple(through))
 
 
 def _pair(platform: str, running: Running, intended: Files) -> str:

@@ -43,6 +43,8 @@ class Blast:
 
 
 Stage = Literal["", "both", "finish"]
+DetourKind = Literal["sessions stay", "sessions come", "any AS"]
+"""What comes first: all but the end of sessions, new sessions only, or sessions with any AS number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,17 @@ class RoutingChange:
 
     running: Router | HostRoutes
     intended: Router | HostRoutes
+    detours: tuple["Detour", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Detour:
+    """A configuration between running and intended that keeps sessions which the change would end."""
+
+    kind: "DetourKind"
+    entries: tuple[tuple[Path, str | None], ...]
+    """How it differs from the intended configuration."""
+    router: Router
 
 
 @dataclass(frozen=True, slots=True)

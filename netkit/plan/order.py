@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.model import Bridge, DevicePlan, Partial, ReachabilityLoss, Stage, Step
+from netkit.plan.model import Bridge, DetourKind, DevicePlan, Partial, ReachabilityLoss, Stage, Step
 from netkit.plan.retain import lost_between, to_keep, with_kept
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
@@ -62,6 +62,7 @@ class Order:
         devices: Sequence[DevicePlan],
         before: Sequence[Fabric] = (),
         others: Sequence[DevicePlan] = (),
+        through: DetourKind | None = None,
     ) -> None:
         self._fabric = fabric
         self.devices = {device.name: device for device in devices}
@@ -70,14 +71,19 @@ class Order:
         self._others = [name for name in self._routing if name not in self.devices]
         self._before = before
         self.kept: dict[str, RetainedRouting] = {}
+        self._between: dict[str, Router] = {}
         self._replacing: set[str] = set()
         """Devices that drop a summary before they announce another: FRR changes one line after the other."""
         for name, found in self._routing.items():
             was, now = found.running, found.intended
             if not isinstance(was, Router) or not isinstance(now, Router) or name not in self.devices:
                 continue
-            if kept := to_keep(was, now, self._ports(name)):
+            detour = next((one for one in found.detours if one.kind == through), None)
+            between = detour.router if detour else now
+            kept = to_keep(was, between, self._ports(name))
+            if kept := replace(kept, entries=detour.entries) if detour else kept:
                 self.kept[name] = kept
+                self._between[name] = with_kept(between, kept)
                 is_adding = not {*now.aggregates} <= {*was.aggregates}
                 self._replacing |= {name} if kept.aggregates and is_adding else set()
         left = dict(self._cables_left(every))
@@ -188,7 +194,7 @@ class Order:
             if found is None or not isinstance(found.running, Router) or not isinstance(found.intended, Router):
                 yield switch.name, (router_of(self._fabric, switch),)
             elif switch.name in self.kept:
-                yield switch.name, (found.running, found.intended, with_kept(found.intended, self.kept[switch.name]))
+                yield switch.name, (found.running, found.intended, self._between[switch.name])
             else:
                 yield switch.name, (found.running, found.intended)
 
@@ -308,7 +314,9 @@ class Order:
                 risk = max(risk, planned.risk)
                 drained |= {name} if is_drained_first(planned, self._fabric) else set()
             is_replacing = name in self._replacing and (phases.get(name, RUNNING), targets[name]) == (RUNNING, INTENDED)
-            if planned.role == "leaf" and (is_replacing or self._ends_used_session(NetworkState(phases), name)):
+            if planned.role == "leaf" and (
+                is_replacing or self._ends_used_session(NetworkState(phases), name, targets[name])
+            ):
                 closing |= self._pairs_of(NetworkState(phases), name)
             elif is_replacing:
                 down |= {(name, port) for port in self._ports(name)}
@@ -318,18 +326,13 @@ class Order:
         lost = self._lost(self._wanted, outlook)
         return lost | closing, SECONDS.get(risk, CLOSING_S) if lost else CLOSING_S, _fewest_paths(outlook)
 
-    def _ends_used_session(self, state: NetworkState, name: str) -> bool:
+    def _ends_used_session(self, state: NetworkState, name: str, target: int) -> bool:
         """Whether a leaf ends a session in use: packets on that path are lost until all switches have reacted."""
-        found = self._routing.get(name)
         ports = set(self.devices[name].blast.ports)
-        if (
-            found
-            and isinstance(found.running, Router)
-            and isinstance(found.intended, Router)
-            and not state.phases.get(name)
-        ):
-            kept = {side.interface for side in found.intended.sessions}
-            gone = {side.interface for side in found.running.sessions if side.is_active and not side.is_drained} - kept
+        if name in self._routing:
+            now, then = self.network.router(state, name), self.network.router(NetworkState({name: target}), name)
+            kept = {side.interface for side in then.sessions}
+            gone = {side.interface for side in now.sessions if side.is_active and not side.is_drained} - kept
             if any(not self.network.is_known(name, port) for port in gone):
                 return True
             ports |= gone
@@ -385,6 +388,23 @@ class Order:
         ]
         hosts, rails = {nic.host for nic in nics}, {nic.interface for nic in nics}
         return ReachabilityLoss(pairs, tuple(sorted(hosts, key=lambda one: natural((one,)))), tuple(sorted(rails)))
+
+
+def best_order(
+    fabric: Fabric, devices: Sequence[DevicePlan], before: Sequence[Fabric] = (), others: Sequence[DevicePlan] = ()
+) -> tuple[Order, tuple[Step, ...]]:
+    """The order that loses least, and its steps; sessions take detours only where pairs would be lost between steps."""
+    order = Order(fabric, devices, before, others)
+    steps = order.steps()
+    kinds = {detour.kind for device in devices if device.routing for detour in device.routing.detours}
+    for kind in get_args(DetourKind):  # the least disturbing first
+        if kind not in kinds or not any(step.after for step in steps):
+            continue
+        other = Order(fabric, devices, before, others, kind)
+        found = other.steps()
+        if _weight(found) < _weight(steps):
+            order, steps = other, found
+    return order, steps
 
 
 def weight(device: DevicePlan) -> tuple[object, ...]:

@@ -1,13 +1,21 @@
 """The first of two stages of a change: what a router keeps, so that it still accepts and announces the old routes."""
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from netkit.plan.model import ReachabilityLoss
-from netkit.platforms.compare import natural
+from netkit.plan.model import Detour, DetourKind, ReachabilityLoss
+from netkit.platforms.change import Change
+from netkit.platforms.compare import ConfigComparison, ConfigModel, apply, natural
+from netkit.platforms.config import Files, Path
 from netkit.platforms.routing import Clause, PrefixListEntry, RetainedRouting, Router
+from netkit.platforms.secrets import holds_secret
 from netkit.routing.address import AddressGroup
+
+KIND = re.compile(r"[A-Za-z]+")
+"""The name of a port without its number."""
 
 
 def to_keep(running: Router, intended: Router, ports: Collection[str]) -> RetainedRouting:
@@ -35,6 +43,80 @@ def to_keep(running: Router, intended: Router, ports: Collection[str]) -> Retain
     known_prefixes = {one.prefix for one in intended.aggregates}
     aggregates = tuple(one for one in running.aggregates if one.prefix not in known_prefixes)
     return RetainedRouting(tuple((name, rule) for name, found in rules.items() for rule in found), aggregates)
+
+
+def detours(
+    model: ConfigModel, found: ConfigComparison, running: Router, intended: Router, *, is_spine: bool
+) -> Iterator[Detour]:
+    """Yield the configurations that a change of sessions can go through.
+
+    With `any AS`, spines keep their own AS number, while all others change theirs: no session then has two ends that
+    expect each other's old number.
+    """
+    if model.router is None or model.keeping is None:
+        return
+    was, now = ({side.interface: side.remote_asn for side in one.sessions} for one in (running, intended))
+    ending = was.keys() - now.keys()
+    moving = {port: now[port] for port in was.keys() & now.keys() if was[port] != now[port]}
+    renumbering: set[Change] = set()
+    if running.asn and intended.asn and running.asn != intended.asn:
+        renumbering = {one for one in found.changes if _replaces(one, running.asn, intended.asn)}
+    named = _named_ports(found.changes, {*was, *now})
+    ended = _about(named, ending) | _with_nothing_left(named) if ending else set()
+    open_to_any: dict[Path, str] = {}
+    for change in _about(named, moving.keys()):
+        for port in named[change] & moving.keys():
+            open_to_any |= model.any_as(change.path, change.intended or "", moving[port])
+    ways: tuple[tuple[DetourKind, set[Change], dict[Path, str]], ...] = (
+        ("sessions stay", ended, {}),
+        ("sessions come", ended | renumbering | _about(named, moving.keys()), {}),
+        ("any AS", ended | (renumbering if is_spine else set()), open_to_any),
+    )
+    seen = [apply(found.whole, ()), apply(found.whole, found.changes)]
+    for kind, later, replaced in ways:
+        config = apply(found.whole, (one for one in found.changes if one not in later)) | replaced
+        is_secret = holds_secret({one.path: one.running or "" for one in later})  # it could not be written again
+        if config not in seen and not is_secret:
+            seen.append(config)
+            entries = {one.path: one.running for one in later} | replaced
+            yield Detour(kind, tuple(sorted(entries.items())), model.router(config))
+
+
+def with_entries(model: ConfigModel, files: Files, entries: Iterable[tuple[Path, str | None]]) -> Files:
+    """Files with some entries replaced; a file without any of them stays as it is written."""
+    config = dict(model.read({name: text for name, text in files.items() if model.reads(name)}))
+    for path, value in entries:
+        config.pop(path, None)
+        if value is not None:
+            config[path] = value
+    written = model.text(config)
+    return {**files, **{name: text for name, text in written.items() if not _is_alike(model, name, files, text)}}
+
+
+def _is_alike(model: ConfigModel, name: str, files: Files, text: str) -> bool:
+    return name in files and model.read({name: files[name]}) == model.read({name: text})
+
+
+def _named_ports(changes: Iterable[Change], ports: Iterable[str]) -> dict[Change, frozenset[str]]:
+    """Changes with the ports that they name."""
+    kinds = sorted({match[0] for port in ports if (match := KIND.match(port))})
+    pattern = re.compile(rf"(?<![\w/])(?:{'|'.join(kinds)})\d[\w/.]*" if kinds else "(?!)")
+    return {one: frozenset(pattern.findall(" ".join(one.path))) for one in changes}
+
+
+def _about(named: Mapping[Change, AbstractSet[str]], ports: AbstractSet[str]) -> set[Change]:
+    return {one for one, names in named.items() if names & ports}
+
+
+def _with_nothing_left(named: Mapping[Change, AbstractSet[str]]) -> set[Change]:
+    """The removals of ports of which nothing stays: what a port breaks out into goes with it."""
+    staying = {name for one, names in named.items() if not one.is_removal for name in names}
+    return {one for one, names in named.items() if names and not names & staying}
+
+
+def _replaces(change: Change, old: int, new: int) -> bool:
+    """Whether a change replaces one AS number by another."""
+    return change.running == str(old) and change.intended == str(new) and "remote-as" not in change.path[-1]
 
 
 def with_kept(intended: Router, kept: RetainedRouting) -> Router:

@@ -27,6 +27,11 @@ class Situation:
     version: str
 
 
+def external(path: Path, value: str, asn: int) -> dict[Path, str]:
+    """The entry of a BGP neighbor, with any AS number in place of its own."""
+    return {path: "external"} if path[-1].endswith("remote-as") and value == str(asn) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigModel:
     """The configuration of one NOS: how to parse it, what netkit owns, what changes risk, how to apply them."""
@@ -47,6 +52,8 @@ class ConfigModel:
     host_routes: Callable[[Config], HostRoutes] | None = None
     keeping: Callable[[Files, RetainedRouting], Files] | None = None
     """Intended files and routing to retain temporarily → files with both."""
+    any_as: Callable[[Path, str, int], dict[Path, str]] = external
+    """The entry of a neighbour with an AS number → entries that accept any; none for any other entry."""
     list_file: str = ""
     """A file that lists all others: where it was read, what was not found is not there."""
     is_apart: Callable[[Path], bool] = lambda _path: False

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
+from netkit.platforms.config import Path
+
 NO_MAP = ""
 LARGEST_LENGTH = 32
 
@@ -163,7 +165,7 @@ class HostRoutes:
 
 @dataclass(frozen=True, slots=True)
 class RetainedRouting:
-    """Routing of the running configuration to keep alongside the intended one during a transition.
+    """How the configuration of a transition differs from the intended one.
 
     Lists have the names of the intended configuration.
     """
@@ -171,6 +173,8 @@ class RetainedRouting:
     rules: tuple[tuple[str, PrefixListEntry], ...] = ()
     """(prefix list, entry); the sequence numbers are unused in the intended list."""
     aggregates: tuple[Aggregate, ...] = ()
+    entries: tuple[tuple[Path, str | None], ...] = ()
+    """What sessions need to stay up: entries of the configuration, and None for those that come later."""
 
     def __bool__(self) -> bool:
-        return bool(self.rules or self.aggregates)
+        return bool(self.rules or self.aggregates or self.entries)

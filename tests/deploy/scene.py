@@ -25,6 +25,7 @@ OPTIONS = Options(parallel=4, revert_s=120, settle_s=20, drain_s=5, poll_s=2, is
 TWO_STAGES = {
     "summaries": (["lower ceilings"], ["higher ceilings"]),
     "timers": (["supernet", "lower ceilings"], ["supernet", "higher ceilings", "slower sessions"]),
+    "numbers": ([], ["new AS numbers"]),
 }
 """Changes that no order of single changes makes safe: edits of the intent before and after."""
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
@@ -45,6 +46,7 @@ def change(name: str) -> Staged:
     """Return a change: `asn` takes sessions down, `words` only changes descriptions, `rails` changes hosts as well.
 
     `summaries` changes switches in two stages, and hosts between them; `timers` takes sessions down beside that.
+    `numbers` opens sessions to any AS number meanwhile.
     """
     if name in TWO_STAGES:
         way = transition("eos", *(merged(*(EDITS[edit] for edit in edits)) for edits in TWO_STAGES[name]))

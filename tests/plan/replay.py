@@ -10,7 +10,7 @@ from netkit import plan as planning
 from netkit.design import Fabric, Switch
 from netkit.plan import DevicePlan, Plan, Running
 from netkit.plan.model import Step
-from netkit.plan.order import Order
+from netkit.plan.order import Order, best_order
 from netkit.platforms.compare import MODELS, apply
 from netkit.platforms.config import Config, Files
 from netkit.platforms.routing import HostRoutes, Router
@@ -49,7 +49,7 @@ class Transition:
         part = planning.make(after, there, intended, is_part=True)
         sides = planning.sides_of(there, intended)
         plan = planning.ordered(after, part, sides, before=(before,))
-        order = Order(after, part.changed, (before,)) if part.changed else None
+        order = best_order(after, part.changed, (before,))[0] if part.changed else None
         return cls((before, after), running, intended, plan, order)
 
     def configs(self) -> dict[str, Config]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from netkit import plan as planning
 from netkit.errors import NetkitError
 from netkit.plan.model import ReachabilityLoss, Step
+from netkit.plan.order import Order
 from tests import intents
 from tests.lanes import daily, examples
 from tests.plan.replay import Pair, Transition, words
@@ -139,6 +140,18 @@ def test_the_opposite_order_loses_pairs(platform: str, name: str) -> None:
     assert_loses_only_what_it_names(found)
     with pytest.raises(AssertionError, match=r"after leaf|after spine"):
         assert_loses_only_what_it_names(found, found.reversed_steps())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("name", TABLE["needs detours"])
+def test_sessions_take_a_detour_where_pairs_would_be_cut_off_between_steps(platform: str, name: str) -> None:
+    before, after = (merged(*(EDITS[edit] for edit in edits)) for edits in TABLE["needs detours"][name])
+    found = transition(platform, before, after)
+    assert not any(step.after for step in found.plan.steps)
+    assert_loses_only_what_it_names(found)
+    assert found.order is not None
+    once = Order(found.fabrics[-1], list(found.order.devices.values()), found.fabrics[:1])
+    assert any(step.after for step in once.steps())
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

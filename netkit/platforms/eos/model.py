@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from netkit.platforms import config_lines
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import PRESENT, Config, Files
-from netkit.platforms.eos.routing import keeping, router
+from netkit.platforms.eos.routing import any_as, keeping, router
 from netkit.platforms.eos.strategy import RISKS, constraints, strategy
 from netkit.platforms.ownership import declared
 from netkit.platforms.secrets import SECRET
@@ -192,4 +192,5 @@ MODEL = ConfigModel(
     tuple(constraints()),
     router,
     keeping=keeping,
+    any_as=any_as,
 )

@@ -28,6 +28,8 @@ from netkit.platforms.routing import RetainedRouting, Router
 
 FILE = "eos.cfg"
 DEFAULT_PATHS = 1
+PEER_FILTER = "peer-filter "
+ACCEPT_ANY = "10 match as-range 1-4294967295 result accept"
 IPV4_UNICAST = "address-family ipv4"
 IPV6_UNICAST = "address-family ipv6"
 """Over the same sessions, with separate lists: it changes no IPv4 routes, which are the only ones modelled."""
@@ -63,6 +65,15 @@ def router(config: Config) -> Router:
         elif head.startswith(READ):
             top[head] = f"{head} {value}" if value else head
     return _Reader(top, sections).done()
+
+
+def any_as(path: Path, value: str, asn: int) -> dict[Path, str]:
+    """The entry of a BGP neighbor with a filter that accepts any AS number in place of its own."""
+    own = f" remote-as {asn}"
+    if not path[-1].startswith("neighbor interface ") or not value.endswith(own):
+        return {}
+    any_filter = f"{PEER_FILTER}NETKIT-ANY"
+    return {path: f"{value.removesuffix(own)} peer-filter NETKIT-ANY", (any_filter,): "", (any_filter, ACCEPT_ANY): ""}
 
 
 def keeping(files: Files, kept: RetainedRouting) -> Files:
@@ -108,6 +119,11 @@ class _Reader(RouterReader):
         self.with_ipv6: set[str] = set()
         self.carrying: set[str] = set()
         """Groups that accept IPv6 next hops for IPv4 routes."""
+        self.filters = {
+            head.removeprefix(PEER_FILTER): [line_of(path, value) for path, value in inner]
+            for head, inner in sections.items()
+            if head.startswith(PEER_FILTER)
+        }
         self.guarded: dict[str, set[str]] = {}
         """Group → directions in which a missing route map denies everything; "" is every group."""
         # The other switch of a pair announces what it learns from outside; no path of the fabric passes there.
@@ -189,6 +205,7 @@ class _Reader(RouterReader):
                 peer = self.peers.of(name)
                 peer.is_interface = True
                 of_interface(peer, options)
+                self._filter(peer, options, line)
             case ["neighbor", name, *_] if name == self.partner:
                 pass
             case ["neighbor", name, *words]:
@@ -210,6 +227,15 @@ class _Reader(RouterReader):
             case _:
                 if not self.is_announcement(line) and not line.startswith(HARMLESS_TO_BGP):
                     self.unknown.append(line)
+
+    def _filter(self, peer: Peer, options: list[str], line: str) -> None:
+        """Parse a filter of AS numbers."""
+        if options[-2:-1] != ["peer-filter"]:
+            return
+        if self.filters.get(options[-1]) == [ACCEPT_ANY]:
+            peer.remote = "external"
+        else:
+            self.unknown.append(line)
 
     def _neighbor(self, peer: Peer, words: list[str], line: str) -> None:
         match words:

@@ -59,6 +59,7 @@ RISKS = RiskTable(
         Rule(("ip hardware fib load-balance*",), Risk.LOW, "flows move between equal paths", DERIVED),
         Rule(("ip prefix-list *",), Risk.LOW, "routes are re-evaluated", BGP),
         Rule(("ipv6 prefix-list *",), Risk.LOW, "routes are re-evaluated", BGP),
+        Rule(("peer-filter *",), Risk.LOW, "no session restarts before its neighbor changes", DERIVED),
         Rule(("route-map *",), Risk.LOW, "routes are re-evaluated", BGP),
         Rule(("maintenance",), Risk.LOW, "traffic moves to other paths", MAINTENANCE),
         Rule(("group interface *",), Risk.LOW, "traffic moves to other paths", MAINTENANCE),

@@ -93,6 +93,14 @@ def _asn(word: str) -> str | None:
     return integer(1, LARGEST_ASN)(word)
 
 
+def _as_range(word: str) -> str | None:
+    first, dash, last = word.partition("-")
+    low, high = _asn(first), _asn(last if dash else first)
+    if low is None or high is None or int(low) > int(high):
+        return None
+    return f"{low}-{high}" if dash else low
+
+
 def _interface(prefix: str, shortest: str, numbers: str) -> Reader:
     """A reader of interface names in any case, abbreviated down to `shortest`."""
     form = re.compile(rf"([a-z-]+)({numbers})", re.ASCII | re.IGNORECASE)
@@ -165,6 +173,7 @@ READERS: Mapping[str, Reader] = {
     "network": lambda word: word if word == "any" else READERS["prefix"](word),
     "address": _address,
     "asn": _asn,
+    "as-range": _as_range,
     "ethernet": _ethernet,
     "loopback": _loopback,
     "management": _management,

@@ -77,6 +77,7 @@ DENY, PERMIT = "EOS-DENY", "EOS-PERMIT"
 DIRECTIONS = ("in", "out")
 # EOS has no connect timer and retries soon; FRR would wait two minutes.
 CONNECT_S = 5
+ANY_AS = "10 match as-range 1-4294967295 result accept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,12 @@ def neighbors(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, st
     if not config.has("ipv6", "unicast-routing"):
         return ()
     found = []
-    for port, _, group, _, asn in bgp.find("neighbor", "interface"):
+    for port, _, group, kind, value in bgp.find("neighbor", "interface"):
         section = config.section("interface", port)
-        if port in kernel_names and section.is_off("switchport") and section.has("ipv6", "enable"):
+        asn = value
+        if kind == "peer-filter":  # FRR has no ranges of AS numbers
+            asn = "external" if config.section("peer-filter", value).has(*ANY_AS.split()) else ""
+        if port in kernel_names and section.is_off("switchport") and section.has("ipv6", "enable") and asn:
             found.append(PortNeighbor(port, group, asn))
     return tuple(found)
 
