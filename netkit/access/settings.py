@@ -65,7 +65,7 @@ PlatformName = Annotated[str, OneOf(ACCESS)]
 class AccessModel(BaseModel):
     """A frozen model that refuses unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, defer_build=True)
 
 
 class SecretSource(AccessModel):

@@ -49,7 +49,7 @@ from netkit.intent.slots import Count, Numbers
 class Strict(BaseModel):
     """The base of every part of an intent: frozen, without unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, defer_build=True)
 
 
 class Ceilings(Strict):
