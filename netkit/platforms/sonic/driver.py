@@ -1,6 +1,7 @@
 """The NAPALM driver of community SONiC, over SSH, which netkit itself uses too."""
 
 import json
+import time
 from typing import Any
 
 from netkit.errors import DeviceError, Problem
@@ -160,8 +161,12 @@ class SonicDriver(SonicReader):
             self.commit_config()
             self._previous = None
             return
-        done = self._shell.run(procedure.TAKE_BACK, BACK_S)
-        if done.exit_code != 0:
+        done = self._shell.run(procedure.TAKE_BACK + procedure.AWAIT_BACK)
+        # In short questions: a switch that hangs is noticed, although reverting may take minutes.
+        until_s = time.monotonic() + BACK_S
+        while done.stdout.strip() == procedure.WAITS and time.monotonic() < until_s:
+            done = self._shell.run(procedure.AWAIT_BACK)
+        if done.exit_code != 0 or done.stdout.strip() == procedure.WAITS:
             raise self._refused("could not revert", done, "it does not run its previous configuration: check it")
 
     def drain(self) -> None:

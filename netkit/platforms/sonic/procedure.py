@@ -80,10 +80,16 @@ TAKE_BACK = f"""for place in {WAITING} {GOING_BACK}; do
   systemd-run --quiet --collect --unit=netkit-back sh $place/back.sh || exit {NOT_BEGUN}
   break
 done
-while [ -d {WAITING} ] || {{ [ -d {GOING_BACK} ] && [ ! -e {GOING_BACK}/failed ]; }}; do sleep 0.05; done
+"""
+"""Starts reverting now."""
+AWAIT_BACK = f"""tries=0
+while [ -d {WAITING} ] || {{ [ -d {GOING_BACK} ] && [ ! -e {GOING_BACK}/failed ]; }}; do
+  [ $tries -lt 200 ] || {{ echo {WAITS}; exit; }}
+  tries=$((tries + 1)); sleep 0.05
+done
 [ ! -d {GOING_BACK} ] || {{ cat {GOING_BACK}/log; exit 1; }}
 """
-"""Reverts now, waits for the end, and prints the log if it failed."""
+"""Waits some seconds for the end of reverting, and prints the log if it failed."""
 
 
 @dataclass(frozen=True, slots=True)
