@@ -61,6 +61,8 @@ def detours(
     renumbering: set[Change] = set()
     if running.asn and intended.asn and running.asn != intended.asn:
         renumbering = {one for one in found.changes if _replaces(one, running.asn, intended.asn)}
+    if not ending and not moving and not renumbering:
+        return
     named = _named_ports(found.changes, {*was, *now})
     ended = _about(named, ending) | _with_nothing_left(named) if ending else set()
     open_to_any: dict[Path, str] = {}
