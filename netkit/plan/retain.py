@@ -74,22 +74,25 @@ def detours(
         ("sessions come", ended | renumbering | _about(named, moving.keys()), {}),
         ("any AS", ended | (renumbering if is_spine else set()), open_to_any),
     )
+    places = {path: place for place, path in enumerate(found.whole)}
     seen = [apply(found.whole, ()), apply(found.whole, found.changes)]
     for kind, later, replaced in ways:
         config = apply(found.whole, (one for one in found.changes if one not in later)) | replaced
         is_secret = holds_secret({one.path: one.running or "" for one in later})  # it could not be written again
         if config not in seen and not is_secret:
             seen.append(config)
-            entries = {one.path: one.running for one in later} | replaced
-            yield Detour(kind, tuple(sorted(entries.items())), model.router(config))
+            # In the order of the running configuration: FRR takes no description of a neighbor that it does not know.
+            entries = {one.path: one.running for one in sorted(later, key=lambda one: places.get(one.path, 0))}
+            yield Detour(kind, tuple((entries | replaced).items()), model.router(config))
 
 
 def with_entries(model: ConfigModel, files: Files, entries: Iterable[tuple[Path, str | None]]) -> Files:
     """Files with some entries replaced; a file without any of them stays as it is written."""
     config = dict(model.read({name: text for name, text in files.items() if model.reads(name)}))
     for path, value in entries:
-        config.pop(path, None)
-        if value is not None:
+        if value is None:
+            config.pop(path, None)
+        else:
             config[path] = value
     written = model.text(config)
     return {**files, **{name: text for name, text in written.items() if not _is_alike(model, name, files, text)}}

@@ -1,11 +1,15 @@
 """The FRR model against real daemons: what they print back is what was meant."""
 
+import re
+
 import pytest
 
+from netkit import plan as planning
 from netkit.platforms.compare import compare
 from netkit.platforms.frr.model import FRR_CONF, MODEL
 from tests import intents
 from tests.frr_daemons import lone_switch, needs_frr
+from tests.plan.test_order import EDITS, TABLE, merged, transition
 from tests.platforms.samples import files_of
 
 DRAINED = {"overrides": {"leaf01": {"drain_neighbors": ["spine02"]}, "spine01": {"drain": True}}}
@@ -21,3 +25,18 @@ def test_what_daemons_print_back_is_what_was_meant(name: str, changes: dict[str,
         box.load(files[FRR_CONF])
         running = box.vtysh("-c", "show running-config")
     assert compare(MODEL, {FRR_CONF: running}, {FRR_CONF: files[FRR_CONF]}).changes == ()
+
+
+@needs_frr
+@pytest.mark.parametrize("platform", ["frr", "sonic"])
+@pytest.mark.parametrize("name", TABLE["needs detours"])
+def test_daemons_load_a_configuration_of_a_detour_from_nothing(platform: str, name: str) -> None:
+    before, after = (merged(*(EDITS[edit] for edit in edits)) for edits in TABLE["needs detours"][name])
+    found = transition(platform, before, after)
+    bridge = found.plan.bridges[0]
+    files = planning.keeping(found.fabrics[-1], bridge.device, found.intended[bridge.device], bridge.kept)
+    text = re.sub(r"(?m)^(no )?fpm .*\n", "", files[FRR_CONF])  # SONiC's own zebra has a module for it
+    with lone_switch(files_of(intents.fabric(intents.on_platform("frr", "8.4.4", {})))["leaf01"]) as box:
+        box.load(text)
+        running = box.vtysh("-c", "show running-config")
+    assert compare(MODEL, {FRR_CONF: running}, {FRR_CONF: text}).changes == ()
