@@ -1,5 +1,6 @@
 """The netkit command as a user runs it: `start` in an interpreter of its own, `run` in a quick fork of this one."""
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -15,6 +16,8 @@ from typing import IO
 
 import netkit
 from netkit.hardware import Catalog
+from netkit.platforms.ownership import shipped_templates
+from netkit.render import Engine
 
 ROOT = Path(__file__).parent.parent
 NETKIT = (sys.executable, "-m", "netkit")
@@ -87,7 +90,7 @@ def _ended(child: int, arguments: Sequence[object], timeout_s: float) -> int:
 
 @cache
 def _prepare() -> None:
-    """Do once what every forked command would do on its own: import, build the verbs, read hardware."""
+    """Do once what every forked command would do on its own: import, build the verbs, hardware, templates."""
     for codec in ("ascii", "utf_8_sig"):  # found while whoever runs may still read Python's own folder
         importlib.import_module(f"encodings.{codec}")
     for found in pkgutil.walk_packages(netkit.__path__, "netkit."):
@@ -98,6 +101,11 @@ def _prepare() -> None:
     for read, kind in ((hardware.switch, "switches"), (hardware.host, "hosts")):
         for name in hardware.names(kind):
             read(name)
+    hardware.media()
+    compiled, folder = Engine().environment, shipped_templates()
+    for file in folder.rglob("*.j2"):
+        compiled.get_template(str(file.relative_to(folder)))
+    gc.freeze()  # a fork that frees nothing copies nothing
 
 
 def _become_netkit(

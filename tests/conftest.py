@@ -1,9 +1,10 @@
 """Shared fixtures: golden files; and the order of the files."""
 
 import difflib
+import gc
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     lanes.addoption("--quick", action="store_true", help="leave out tests that start daemons, a lab or a browser")
     lanes.addoption("--whole", action="store_true", help=f"run tests marked {WHOLE} too")
     lanes.addoption("--second-try", action="store_true", help="what passes failed before: report it as flaky")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while tests are collected, and pass over them later: they all stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000)
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,14 +1,15 @@
 """Stand-ins for mlnx_qos, dcb and ethtool: one program under three names.
 
-State lives in $SHIM_STATE (JSON by interface). Every call that changes something is appended to $SHIM_LOG. What
-the state lists under `stuck` is accepted with exit code 0 and then forgotten, as firmware does now and then.
+State lives in $SHIM_STATE (by interface, as marshal writes it). Every call that changes something is appended to
+$SHIM_LOG. What the state lists under `stuck` is accepted with exit code 0 and then forgotten, as firmware does now and
+then.
 """
 
-# These programs start hundreds of times: importing pathlib would double what that takes.
+# These programs start thousands of times: importing json or pathlib would double what that takes.
 # ruff: noqa: PTH119, PTH123
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import sys
 
@@ -162,8 +163,8 @@ def change(nic: dict[str, Any], key: str, value: Any) -> None:
 
 
 def main() -> None:
-    with open(os.environ["SHIM_STATE"], encoding="utf-8") as file:
-        state = json.load(file)
+    with open(os.environ["SHIM_STATE"], "rb") as file:
+        state = marshal.load(file)  # noqa: S302 (written by the test)
     args = [arg for arg in sys.argv[1:] if arg != "-N"]
     match os.path.basename(sys.argv[0]):
         case "mlnx_qos":
@@ -174,5 +175,5 @@ def main() -> None:
             ethtool(state[args[1]], args[0], args[2:])
         case _:
             sys.exit("called by a strange name")
-    with open(os.environ["SHIM_STATE"], "w", encoding="utf-8") as file:
-        json.dump(state, file)
+    with open(os.environ["SHIM_STATE"], "wb") as file:
+        marshal.dump(state, file)

@@ -3,7 +3,6 @@
 import copy
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from tests import nic_shims
 from tests.facts.linux.case import CARDS
 from tests.facts.linux.case import tree as made
 from tests.intents import fabric, values
-from tests.test_host_nic_qos import MKDIR, PCI, SCRIPT, Machine, put
+from tests.test_host_nic_qos import MKDIR, PCI, PYTHON, SCRIPT, SHIM, Machine, put
 
 RDMA = {"rail0": "bnxt_re0", "rail1": "bnxt_re1"}
 CC = ("ecn_enable", "ecn_marking", "roce_prio", "roce_dscp", "cnp_prio", "cnp_dscp")
@@ -34,7 +33,7 @@ congestion control mode (cc_mode)\t\t: Probabilistic
 \t\tcnp dscp (cnp_dscp)\t\t: {cnp_dscp}
 """
 # configfs shows in apply what is in effect once something was written to it; a plain file needs help.
-SED = f"""#!{sys.executable} -IS
+SED = f"""#!{PYTHON} -IS
 import os, sys
 words = {{"ecn_enable": ["Disabled", "Enabled"], "ecn_marking": ["Not-ECT", "ECT(1)"]}}
 file = sys.argv[-1]
@@ -65,9 +64,7 @@ def machine(tmp_path: Path) -> BroadcomMachine:
     machine = BroadcomMachine(tmp_path, "dcb", {})
     tools = tmp_path / "bin"
     tools.mkdir()
-    here = str(Path(nic_shims.__file__).parent)
-    shim = f"#!{sys.executable} -IS\nimport sys\nsys.path.append({here!r})\nimport nic_shims\nnic_shims.main()\n"
-    for name, body in (("dcb", shim), ("ethtool", shim), ("mkdir", MKDIR), ("sed", SED)):
+    for name, body in (("dcb", SHIM), ("ethtool", SHIM), ("mkdir", MKDIR), ("sed", SED)):
         (tools / name).write_text(body, encoding="utf-8")
         (tools / name).chmod(0o755)
     for name, pci in PCI.items():

@@ -344,6 +344,14 @@ def test_a_loop_over_one_value_is_refused_with_the_line_to_write(text: str, reme
     assert [problem.remedy for problem in refused.value.problems] == [remedy]
 
 
+def test_an_engine_renders_what_the_file_says_now(tmp_path: Path) -> None:
+    """Engines share compiled templates, but not those of another folder or an earlier text."""
+    for folder, text in (("a", "one"), ("a", "two"), ("b", "one"), ("a", "one")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "my.j2").write_text(text, encoding="utf-8")
+        assert Engine((tmp_path / folder,)).render("my.j2", {}, "leaf01") == text
+
+
 # Lines of overrides as they were while an optional value was a list of one or none, and the same lines as they are.
 OVERRIDES: dict[str, tuple[tuple[str, str], ...]] = {
     "nvue": (

@@ -1,7 +1,7 @@
 """`netkit check`."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from netkit.project.deadline import Deadline
 from netkit.project.judging import judged_of, silencing
 from netkit.project.past import Past, Storing, extent_of, past
 from netkit.project.project import Project
+from netkit.project.revision import path_in_repository
 from netkit.report.changes_text import Changes, changes_json, changes_markdown, changes_text
 from netkit.report.judgement_json import judgement_json, judgement_junit
 from netkit.report.judgement_text import judgement_markdown, judgement_text, steering_text
@@ -53,7 +54,8 @@ def run(request: CheckRequest) -> int:
     if request.has_changes_only:
         QUIET.set()
     _refuse(request, storing)
-    checking = _checking(request)
+    checking, sites = _checking(request)
+    storing = replace(storing, sites=sites)
     if request.steered:
         steering.cluster_of(checking.project, request.steered)
     known = checking.project.checks()
@@ -195,18 +197,23 @@ def checking_of(project: Project, request: CheckRequest | ReportRequest) -> Chec
     )
 
 
-def _checking(request: CheckRequest) -> Checking:
+def _checking(request: CheckRequest) -> tuple[Checking, Mapping[str, Collection[str]]]:
+    """What to judge, and the devices at each site if the fabric is at several."""
     project = open_project(request.folder, request.lab, request.processes, request.site)
     checking = checking_of(project, request)
     if request.fleet is None:
-        return checking
+        return checking, {}
     from netkit.fleet.checking import FleetCollector  # noqa: PLC0415 (an extra, and most runs read devices themselves)
     from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415
 
     interrupt_on_signals()
     dispatch = Dispatch.of(request.fleet)
-    at_site = replace(project, site=dispatch.site_of(project.folder))
-    return replace(checking, project=at_site, collector=FleetCollector(dispatch))
+    sites = dispatch.sites_of(project.folder)
+    if len(sites) == 1:
+        checking = replace(checking, project=replace(project, site=sites[0]))
+    placed = dispatch.placed(path_in_repository(project.folder), project.devices()) if len(sites) > 1 else {}
+    parts = {site: frozenset(names) for site, names in placed.items()}
+    return replace(checking, collector=FleetCollector(dispatch)), parts
 
 
 def _print(request: CheckRequest, context: CheckContext, judged: Judged) -> None:

@@ -73,7 +73,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     place.check_certificate()
     reader = StoreReader(place_of(request.store or "."))
     prepared = [
-        prepared_fabric(one, reader, _site(one), has_others=len(request.folders) > 1) for one in request.of_each()
+        prepared_fabric(one, reader, _sites(one), has_others=len(request.folders) > 1) for one in request.of_each()
     ]
     names = [one.records.source.fabric for one in prepared]
     if doubled := sorted({one for one in names if names.count(one) > 1}):
@@ -108,13 +108,13 @@ def _fleet(folder: Path) -> FleetPoll:
     return found
 
 
-def _site(request: ServeRequest) -> str:
-    """Where the fabric is; empty without a fleet, and at several sites."""
+def _sites(request: ServeRequest) -> Sequence[str]:
+    """Where the fabric is; none without a fleet."""
     if request.fleet is None:
-        return ""
+        return ()
     from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415 (an extra)
 
-    return Dispatch.of(request.fleet).site_of(request.folder)
+    return Dispatch.of(request.fleet).sites_of(request.folder)
 
 
 def _greet(place: ListenAddress, where: str, fabric: str) -> None:
@@ -138,14 +138,16 @@ async def _serve(
     stop = asyncio.Event()
     children, schedules, served = list[Children](), list[Schedule](), list[ServedFabric]()
     for number, one in enumerate(prepared):
-        children.append(children_of(one, stop))
+        commands = [children_of(part, stop) for part in (one, *one.sites)]
+        children += commands
         # The rounds of several fabrics are spread over the interval.
         agenda = Agenda(float(every_s), every_s * number / len(prepared))
-        schedules.append(schedule_of(one, children[-1], agenda, _pass_on, TerminalFeedback()))
-        own = own_checks(one.request, children[-1], schedules[-1], fleet, _pass_on)
-        served.append(ServedFabric(one.records, own, one.base))
+        schedules.append(schedule_of(one, commands[0], agenda, _pass_on, TerminalFeedback()))
+        for part, own_commands in zip((one, *one.sites), commands, strict=True):
+            own = own_checks(part, own_commands, schedules[-1], fleet, _pass_on, is_part=part is not one)
+            served.append(ServedFabric(part.records, own, part.base))
     names = {"localhost", socket.gethostname().lower(), socket.getfqdn().lower(), *map(str.lower, asked.names)}
-    about = served[0].fabric if len(served) == 1 else f"{len(served)} fabrics"
+    about = served[0].fabric if len(prepared) == 1 else f"{len(prepared)} fabrics"
     is_tls = place.certificate is not None
     door = Door(tokens[0], about, names, f"netkit_{place.port}", is_tls=is_tls, proposer=tokens[1])
     for signal_number in (signal.SIGTERM, signal.SIGINT):
@@ -153,8 +155,8 @@ async def _serve(
     async with _mcp(children, door) as routes:
         web = server(app(Fabrics(served, prepared[0].records.store, fleet), door, routes), place)
         await until_stopped(web, schedules, listening, stop)
-    for commands in children:
-        await commands.ended()
+    for one_of_each in children:
+        await one_of_each.ended()
     return 0
 
 

@@ -52,11 +52,10 @@ class Dispatch:
         settings = fleet_settings.load(folder)
         return cls(settings, Credentials.load(folder, settings.broker))
 
-    def site_of(self, folder: Path) -> str:
-        """The only site of the fabric in a folder; empty if it is at several."""
+    def sites_of(self, folder: Path) -> Sequence[str]:
+        """The sites of the fabric in a folder."""
         fabric = path_in_repository(folder)
-        found = [name for name, site in self.settings.sites.items() if fabric in site.fabrics]
-        return found[0] if len(found) == 1 else ""
+        return [name for name, site in self.settings.sites.items() if fabric in site.fabrics]
 
     def answers(
         self,

@@ -1,9 +1,9 @@
 """Runs checks, isolated from each other, until a deadline, and counts what was examined."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import compress, islice
 from types import TracebackType
 from typing import Self
 
@@ -81,6 +81,15 @@ class CheckResult:
     def silenced(self) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if one.silenced is not None)
 
+    def part(self, names: Collection[str]) -> "CheckResult":
+        """A result on the fabric as far as it is about some devices, or leaves open what is: never better than it."""
+        unknown = {Verdict.SKIPPED, Verdict.ERROR}
+        is_here = (one.device in names if one.device else one.verdict in unknown for one in self.findings)
+        found = tuple(compress(self.findings, is_here))
+        verdict = worst(one.verdict for one in (*found, *(self.findings[-1:] if self.left_out else ())))
+        is_judged = self.examined and verdict is Verdict.SKIPPED
+        return replace(self, verdict=Verdict.PASS if is_judged else verdict, findings=found)
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -113,6 +122,22 @@ class Judgement:
     def count(self, verdict: Verdict) -> int:
         """Count the findings with a verdict that are not silenced."""
         return sum(finding.verdict is verdict and finding.silenced is None for finding in self.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """4: devices were not reached, 1: a check failed or nothing was judged; warnings and silenced findings pass."""
+        if len(self.unreached) > len(self.excused):
+            return 4
+        return int(self.verdict >= Verdict.FAIL or not self.examined)
+
+    def part(self, names: Collection[str]) -> "Judgement":
+        """What it says about some devices; of what is about the fabric, the findings on them."""
+        results = (one.part(names) if one.device == FABRIC else one for one in self.results)
+        return Judgement(
+            tuple(one for one in results if one.device in names or one.device == FABRIC),
+            tuple(one for one in self.unreached if one[0] in names),
+            tuple(one for one in self.excused if one[0] in names),
+        )
 
 
 @dataclass(frozen=True, slots=True)

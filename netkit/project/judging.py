@@ -4,10 +4,9 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from netkit.deploy.model import weightiest
 from netkit.errors import Problem, UsageError
 from netkit.intent.list_edit import Plain
 from netkit.judge import Check, CheckContext, Finding, Verdict, catalog
@@ -51,7 +50,6 @@ class Silencing:
         return marked, states(self.silences, marked, now_s, self.healed, is_whole=is_whole)
 
 
-UNREACHED, FAILED = 4, 1
 NOTHING = Silencing()
 
 
@@ -114,22 +112,16 @@ def judged_of(
     layers = {check.name: check.layer for check in checks}
     found, entries = silenced.applied(context, found, layers)
     window_s = max((seen.window_s for seen in context.devices.values()), default=0.0)
-    judged = Judged(
+    return Judged(
         context.fabric.name,
         len(context.devices),
         window_s,
         context.snapshot.taken_s,
         found,
         layers,
+        found.exit_code,
         silences=entries,
     )
-    return replace(judged, exit_code=exit_code(found))
-
-
-def exit_code(found: Judgement) -> int:
-    """Compute the exit code: warnings and silenced findings pass; a run that judged nothing fails."""
-    is_bad = found.verdict >= Verdict.FAIL or not found.examined
-    return weightiest(FAILED if is_bad else 0, UNREACHED if len(found.unreached) > len(found.excused) else 0)
 
 
 def stored_faults(name: str, subject: str, source: Source, store: str) -> list[Values]:

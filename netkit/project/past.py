@@ -5,17 +5,18 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from netkit.design.select import Device
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.intent import Intent
 from netkit.judge import CheckContext
 from netkit.judge.delta import Earlier, since
+from netkit.judge.run import Judgement
 from netkit.judge.silence import Silence
 from netkit.private import make_folder
 from netkit.project.project import Project
@@ -52,6 +53,8 @@ class Storing:
     keep: Retention = USUAL_RETENTION
     has_counters: bool = True
     """Whether the store has the counters of earlier runs; false if they stay at sites."""
+    sites: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The devices at each site of a fabric at several: what a run found there is saved under the site too."""
 
     @classmethod
     def of(cls, store: str, since: str, keep: str = KEPT) -> "Storing":
@@ -175,23 +178,34 @@ class StoredPast(Past):
         decide: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
-        """Save a run and its notifications, and return what changed since the run before."""
-        run = run_of(self._source, context, judged.judgement, judged.layers, digest(intent), judged.exit_code)
-        # A snapshot may hold devices that were not judged: their state does not change.
-        devices = {name: seen.observation for name, seen in context.devices.items()}
-        snapshot = replace(context.snapshot, devices=devices)
-        saved = self._store.save(
-            run,
-            judged.judgement,
-            snapshot,
-            keep=self._storing.keep,
-            decide=decide,
-            extent=extent,
-            silences=lambda known, states: remembered(
-                known, [one.silence for one in judged.silences], judged.judgement, states, time.time()
-            ),
-        )
+        """Save a run and its notifications, and return what changed since the run before.
+
+        What it found at each site is saved apart, without notifications.
+        """
+        about = digest(intent)
+
+        def save(source: Source, names: Collection[str], found: Judgement, **more: Any) -> tuple[CheckRun, SavedRun]:
+            # A snapshot may hold devices that were not judged: their state does not change.
+            devices = {name: seen for name, seen in context.devices.items() if name in names}
+            run = run_of(source, context.snapshot.taken_s, devices.values(), found, judged.layers, about)
+            seen = {name: one.observation for name, one in devices.items()}
+            silences = [one.silence for one in judged.silences]
+            saved = self._store.save(
+                run,
+                found,
+                replace(context.snapshot, devices=seen),
+                keep=self._storing.keep,
+                silences=lambda known, states: remembered(known, silences, found, states, time.time()),
+                **more,
+            )
+            return run, saved
+
+        run, saved = save(self._source, context.devices, judged.judgement, decide=decide, extent=extent)
         self.kept = self._store, run
+        for site, names in self._storing.sites.items():
+            if not context.devices.keys().isdisjoint(names):
+                here = extent and replace(extent, devices=frozenset(map(short, names)))
+                save(replace(self._source, site=site), names, judged.judgement.part(names), extent=here)
         return saved
 
     def open_now(self) -> OpenNow:

@@ -42,6 +42,8 @@ class PreparedFabric:
     request: ServeRequest
     records: Records
     base: str
+    sites: "tuple[PreparedFabric, ...]" = ()
+    """Its part at each of several sites."""
 
     @property
     def folder(self) -> Path:
@@ -49,24 +51,35 @@ class PreparedFabric:
         return self.records.folder.parent
 
 
-def prepared_fabric(request: ServeRequest, reader: StoreReader, site: str, *, has_others: bool) -> PreparedFabric:
-    """Load a fabric, and make the folder of its state."""
+def prepared_fabric(
+    request: ServeRequest, reader: StoreReader, sites: Sequence[str], *, has_others: bool
+) -> PreparedFabric:
+    """Load a fabric, and make the folder of its state; `sites` are those of a fleet that it is at."""
     loaded = intent.load(request.folder)  # not designed: the rounds do that, and this process would keep the memory
     fabric = loaded.intent.name
-    request = replace(request, site=site)
-    source = Source(fabric, fabric if request.lab == OF_THE_FABRIC else request.lab, request.site)
+    lab = fabric if request.lab == OF_THE_FABRIC else request.lab
+    has_parts = len(sites) > 1
+
+    def prepared(site: str, place: Path, *parts: PreparedFabric) -> PreparedFabric:
+        source = Source(fabric, lab, site)
+        base = base_of(source) if has_others or has_parts else ""
+        links = (("Open now", base or "/"), ("Runs", f"{base or '/'}#runs"), ("Schedule", f"{base or '/'}#schedule"))
+        records = Records(reader, source, _folder(fabric, place) / "reports", links)
+        return PreparedFabric(replace(request, site=site), records, base, parts)
+
+    parts = (prepared(site, Path("sites", site)) for site in sites) if has_parts else ()
+    place = Path("labs", UNSAFE.sub("_", lab)) if lab else Path()
+    found = prepared("" if has_parts else "".join(sites), place, *parts)
     if request.is_notifying:
         # Bad receivers are refused here, not in a round.
-        senders(settings.load(loaded.folder), source, SecretStore(access.load(loaded.folder).secrets))
-    base = base_of(source) if has_others else ""
-    links = (("Open now", base or "/"), ("Runs", f"{base or '/'}#runs"), ("Schedule", f"{base or '/'}#schedule"))
-    return PreparedFabric(request, Records(reader, source, _folder(fabric, source) / "reports", links), base)
+        senders(settings.load(loaded.folder), found.records.source, SecretStore(access.load(loaded.folder).secrets))
+    return found
 
 
-def _folder(fabric: str, source: Source) -> Path:
+def _folder(fabric: str, place: Path) -> Path:
     """The server's private folder for state that a restart must keep."""
     above = state_folder() / UNSAFE.sub("_", fabric)
-    found = above / "labs" / UNSAFE.sub("_", source.lab) / "serve" if source.lab else above / "serve"
+    found = above / place / "serve"
     try:
         keep_private(above)
         make_folder(found)
@@ -94,8 +107,15 @@ def schedule_of(
 
 
 def own_checks(
-    asked: ServeRequest, children: Children, schedule: Schedule, fleet: FleetPoll | None, on_output: OnOutput
+    one: PreparedFabric,
+    children: Children,
+    schedule: Schedule,
+    fleet: FleetPoll | None,
+    on_output: OnOutput,
+    *,
+    is_part: bool = False,
 ) -> OwnChecks:
+    asked = one.request
     source = children.records.source
     return OwnChecks(
         schedule.agenda,
@@ -116,6 +136,7 @@ def own_checks(
         ),
         has_backup=asked.backup is not None,
         fleet=fleet,
+        is_part=is_part,
     )
 
 

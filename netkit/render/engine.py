@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sized
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 import yaml
 from jinja2 import (
+    BytecodeCache,
     ChoiceLoader,
     FileSystemLoader,
     FunctionLoader,
@@ -22,6 +23,7 @@ from jinja2 import (
     nodes,
     pass_eval_context,
 )
+from jinja2.bccache import Bucket
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -48,6 +50,23 @@ def _of_package(name: str) -> tuple[str, str, None] | None:
     return file.read_text(encoding="utf-8"), str(file), None
 
 
+class CompiledTemplates(BytecodeCache):
+    """The last version of each template that this process compiled: all engines compile alike."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, tuple[str, CodeType | None]] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        checksum, code = self._code.get(bucket.key, ("", None))
+        bucket.code = code if checksum == bucket.checksum else None
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.checksum, bucket.code
+
+
+_COMPILED = CompiledTemplates()
+
+
 class Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, with a shortcut for netkit's own frozen types, which are pure data and need no checks."""
 
@@ -63,6 +82,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             lstrip_blocks=True,
             keep_trailing_newline=True,
             auto_reload=False,
+            bytecode_cache=_COMPILED,
             autoescape=False,  # configurations, not web pages
         )
         self.policies["json.dumps_kwargs"] = {"sort_keys": False}
@@ -160,7 +180,8 @@ class Engine:
     def __init__(self, folders: tuple[Path, ...] = ()) -> None:
         self.folders = (*(folder for folder in folders if folder.is_dir()), shipped_templates())
         self.environment = Sandbox(self.folders)
-        self._has_own_templates = any(folder.resolve() != shipped_templates().resolve() for folder in self.folders)
+        shipped = shipped_templates().resolve()
+        self._own_folders = tuple(folder for folder in self.folders if folder.resolve() != shipped)
         for file in (file for folder in self.folders for file in folder.glob(f"*/{OWNS}")):
             ours = shipped_templates() / file.parent.name / OWNS
             if not ours.is_file() or file.read_bytes() != ours.read_bytes():
@@ -202,7 +223,7 @@ class Engine:
         The output of a user's templates is also parsed, so that it does not fail on the switch.
         """
         text = _LAST_COMMA.sub("", text)
-        if self._has_own_templates:
+        if self._own_folders:
             remedy = "end each row with one comma, the last one too"
             try:
                 json.loads(text)
@@ -228,8 +249,7 @@ class Engine:
 
     def extra_files(self, folder: str) -> dict[str, str]:
         """List the user's additional files for devices of a platform, with their templates."""
-        own = (one for one in reversed(self.folders) if one.resolve() != shipped_templates().resolve())
-        found = (file for one in own for file in sorted((one / folder / EXTRA).glob("*.j2")))
+        found = (file for one in reversed(self._own_folders) for file in sorted((one / folder / EXTRA).glob("*.j2")))
         return {file.name.removesuffix(".j2"): f"{folder}/{EXTRA}/{file.name}" for file in found}
 
     def _place(self, trace: TracebackType | None, name: str) -> tuple[str, int]:

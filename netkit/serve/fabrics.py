@@ -71,6 +71,7 @@ def _described(served: ServedFabric, now_s: float) -> dict[str, Any]:
         "page": served.base or "/",
         "api": served.api,
         "is_scheduled": served.own is not None,
+        "is_part": served.own is not None and served.own.is_part,
         "state": look.state.value,
         "text": look.text,
         "counts": dict(look.status.open_now.counts),

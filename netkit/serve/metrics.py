@@ -39,7 +39,7 @@ def metrics_text(fabrics: Sequence[ServedFabric], fleet: FleetState | None = Non
     """The metrics of the fabrics that this server checks, and a summary of every fabric it knows."""
     found: dict[str, list[str]] = {}
     for served in fabrics:
-        for family, value in _values(served.own) if served.own is not None else ():
+        for family, value in _values(served.own) if served.own is not None and not served.own.is_part else ():
             version = {"version": __version__} if family.endswith("_info") else {}
             _add(found, family, served, value, **version)
         for family, value, labels in _summary(served):

@@ -135,6 +135,8 @@ class OwnChecks:
     has_backup: bool = False
     fleet: Callable[[], FleetState] | None = None
     """The sites that read its devices; None if this machine does."""
+    is_part: bool = False
+    """Whether this is one site of a fabric at several, and is checked with the whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,6 +271,7 @@ def _fabric() -> Schema:
         page={**TEXT, "description": "the address of its page"},
         api={**TEXT, "description": "the address of its API"},
         is_scheduled={**flag, "description": "whether this server checks it"},
+        is_part={**flag, "description": "whether it is one site of a fabric that this server checks at several"},
         state=_ref(f"{OF_REPORT}state"),
         counts=_counts(),
         checked_s={**_or_none(TIME), "description": "the last check of the whole fabric; null before the first"},

@@ -74,20 +74,21 @@ def fabrics(known: Fabrics) -> str:
     """Render the page of all fabrics."""
     now_s = time.time()
     found = known.worst_first(now_s)
-    bad = sum(one["state"] in {"warn", "fail", "error"} for one in found)
+    wholes = [one for one in found if not one["is_part"]]
+    bad = sum(one["state"] in {"warn", "fail", "error"} for one in wholes)
     return _rendered(
         "fabrics",
         fabrics=found,
         has_fleet=known.fleet is not None,
         now_s=now_s,
         worst=found[0]["state"],
-        text=f"{bad} of {counted(len(found), 'fabric')} with open causes",
+        text=f"{bad} of {counted(len(wholes), 'fabric')} with open causes",
         counts={
-            "fail": sum(one["state"] in {"fail", "error"} for one in found),
-            "warn": sum(one["state"] == "warn" for one in found),
-            "unknown": sum(one["state"] in {"unknown", "unreached"} for one in found),
-            "overdue": sum(one["is_overdue"] for one in found),
-            "pass": sum(one["state"] == "pass" for one in found),
+            "fail": sum(one["state"] in {"fail", "error"} for one in wholes),
+            "warn": sum(one["state"] == "warn" for one in wholes),
+            "unknown": sum(one["state"] in {"unknown", "unreached"} for one in wholes),
+            "overdue": sum(one["is_overdue"] for one in wholes),
+            "pass": sum(one["state"] == "pass" for one in wholes),
         },
         refresh_s=REFRESH_S,
         script=Markup(_read("refresh.js")),  # noqa: S704 (ours)

@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import chain, islice
@@ -20,7 +20,7 @@ from netkit.facts import Absent, Facts, Snapshot
 from netkit.facts.counter import place
 from netkit.facts.device import KINDS, NOT_ASKED
 from netkit.facts.optic import Module
-from netkit.judge import CheckContext, Finding, Silenced, Verdict
+from netkit.judge import DeviceContext, Finding, Silenced, Verdict
 from netkit.judge.cause import Layers
 from netkit.judge.run import CheckResult, Judgement
 
@@ -147,19 +147,24 @@ class CheckRun:
 
 
 def run_of(
-    source: Source, context: CheckContext, judgement: Judgement, layers: Layers, intent: str, exit_code: int
+    source: Source,
+    taken_s: float,
+    devices: Collection[DeviceContext],
+    judgement: Judgement,
+    layers: Layers,
+    intent: str,
 ) -> CheckRun:
     """Make the stored form of a run."""
     return CheckRun(
-        run_name(context.snapshot.taken_s),
+        run_name(taken_s),
         source,
-        context.snapshot.taken_s,
-        max((seen.window_s for seen in context.devices.values()), default=0.0),
-        len(context.devices),
+        taken_s,
+        max((seen.window_s for seen in devices), default=0.0),
+        len(devices),
         dict(layers),
         judgement.verdict,
-        exit_code,
-        _counts(judgement, context),
+        judgement.exit_code,
+        _counts(judgement, devices),
         intent,
         __version__,
     )
@@ -170,8 +175,8 @@ def run_name(taken_s: float) -> str:
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(taken_s))}-{secrets.token_hex(3)}"
 
 
-def _counts(judgement: Judgement, context: CheckContext) -> Counts:
-    facts = [getattr(seen.facts, kind) for seen in context.devices.values() for kind in KINDS]
+def _counts(judgement: Judgement, devices: Iterable[DeviceContext]) -> Counts:
+    facts = [getattr(seen.facts, kind) for seen in devices for kind in KINDS]
     return Counts(
         judgement.examined,
         judgement.count(Verdict.SKIPPED),

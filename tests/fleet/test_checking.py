@@ -189,10 +189,11 @@ def test_a_lab_is_read_here_and_not_at_sites(project: Project, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("others", "site"), [({"inventory/other": {}}, "tokyo"), ({"inventory/reference": {"units": "2"}}, "")]
+    ("others", "sites"),
+    [({"inventory/other": {}}, ["tokyo"]), ({"inventory/reference": {"units": "2"}}, ["tokyo", "osaka"])],
 )
-def test_a_fabric_at_one_site_is_stored_under_it(others: Any, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sites_of_a_fabric(others: Any, sites: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     found = collector(monkeypatch, Workers(Project.open(REFERENCE)), {"inventory/reference": {"units": "1"}}).dispatch
     osaka = SiteSettings.model_validate({"keys": [KEY], "fabrics": others})
     both = found.settings.model_copy(update={"sites": {**found.settings.sites, "osaka": osaka}})
-    assert replace(found, settings=both).site_of(REFERENCE) == site
+    assert replace(found, settings=both).sites_of(REFERENCE) == sites

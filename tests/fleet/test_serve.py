@@ -3,7 +3,8 @@
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.repository import FabricRepository, fabric_repository
 from tests.lab.running import until
 from tests.report.browser import browser, needs_chromium
-from tests.serve.server import Running, serving
+from tests.serve.server import Answer, Running, serving
 from tests.serve.test_api import FLEET, checked
 from tests.serve.test_browser import OUT, WIDE, log_in, quiet
 from tests.serve.test_serve import needs_promtool
@@ -30,37 +31,53 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> FabricRepository:
     return fabric_repository(tmp_path_factory.mktemp("serve") / "origin", FABRIC["tokyo"])
 
 
+@contextmanager
+def sites(origin: FabricRepository, state: Path, fabrics: Mapping[str, Mapping[str, tuple[int, ...]]]) -> Iterator[Bed]:
+    """Run a broker, and a worker at each site, whose devices refuse every connection."""
+    with bed(repository=str(origin.folder), fabrics=fabrics) as found, ExitStack() as workers:
+        for site in (name for name, units in fabrics.items() if FABRIC["tokyo"] in units):
+            workers.enter_context(worker(found, site, origin, state))
+        yield found
+
+
+@contextmanager
+def worker(found: Bed, site: str, origin: FabricRepository, state: Path) -> Iterator[None]:
+    folder = found.home / "sites" / site
+    access = folder / "access" / FABRIC["tokyo"]
+    access.mkdir(parents=True)
+    names = Project.open(origin.folder / FABRIC["tokyo"]).fabric.names
+    settings = {
+        "addresses": dict.fromkeys(names, "127.0.0.1"),
+        "platforms": {"nvue": {"port": 1}, "linux": {"port": 1}},
+        "known_hosts": "known_hosts",
+    }
+    (access / "access.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    (access / "known_hosts").write_text("127.0.0.1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA==\n", encoding="utf-8")
+    words = ["worker", "--site", site, "--fleet", folder, "--state", state / site]
+    (state / site).mkdir()
+    log_file = state / site / "log"
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            [*NETKIT, *map(str, words)],
+            cwd=ROOT,
+            env=environment(NETKIT_SECRET_BROKER=password(folder)),
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        eventually(lambda: b"connected to localhost as" in log_file.read_bytes())
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0, log_file.read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def site(origin: FabricRepository, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
-    """A broker, and the worker of tokyo, whose devices refuse every connection."""
-    state = tmp_path_factory.mktemp("worker")
-    with bed(repository=str(origin.folder)) as found:
-        folder = found.home / "sites" / "tokyo"
-        access = folder / "access" / FABRIC["tokyo"]
-        access.mkdir(parents=True)
-        names = Project.open(origin.folder / FABRIC["tokyo"]).fabric.names
-        settings = {
-            "addresses": dict.fromkeys(names, "127.0.0.1"),
-            "platforms": {"nvue": {"port": 1}, "linux": {"port": 1}},
-            "known_hosts": "known_hosts",
-        }
-        (access / "access.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-        (access / "known_hosts").write_text("127.0.0.1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA==\n", encoding="utf-8")
-        words = ["worker", "--site", "tokyo", "--fleet", folder, "--state", state]
-        with (state / "log").open("wb") as log:
-            worker = subprocess.Popen(
-                [*NETKIT, *map(str, words)],
-                cwd=ROOT,
-                env=environment(NETKIT_SECRET_BROKER=password(folder)),
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            eventually(lambda: b"connected to localhost as" in (state / "log").read_bytes())
-            yield found
-        finally:
-            worker.send_signal(signal.SIGTERM)
-            assert worker.wait(PATIENCE_S) == 0, (state / "log").read_text(encoding="utf-8")
+    """A broker, and the worker of tokyo."""
+    fabrics: dict[str, dict[str, tuple[int, ...]]] = {name: {path: ()} for name, path in FABRIC.items()}
+    with sites(origin, tmp_path_factory.mktemp("worker"), fabrics) as found:
+        yield found
 
 
 def served(site: Bed, origin: FabricRepository, state: Path, *options: str) -> Any:
@@ -110,6 +127,64 @@ def test_rounds_run_at_the_site_and_the_pages_show_it(site: Bed, origin: FabricR
         metrics = server.ask("/metrics").text
         assert 'netkit_fleet_workers{site="tokyo"} 1\n' in metrics
         assert 'netkit_fleet_site_up{site="osaka"} 1\n' in metrics
+        done = subprocess.run(
+            ["promtool", "check", "metrics"], input=metrics, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert "Traceback" not in server.output()
+
+
+def acknowledged(server: Running, key: str, device: str) -> Answer:
+    """Acknowledge that the last run at a site did not reach a device."""
+    asked = {"kind": "acknowledgement", "check": "reached", "where": device, "by": "ann", "why": "swapped"}
+    path = f"/api/v1/{key}/silences"
+    return server.ask(path, method="POST", body=json.dumps(asked), Content_Type="application/json")
+
+
+@needs_promtool
+def test_a_fabric_at_two_sites_has_a_history_and_a_page_at_each(origin: FabricRepository, tmp_path: Path) -> None:
+    fabrics = {"tokyo": {FABRIC["tokyo"]: (1,)}, "osaka": {FABRIC["tokyo"]: (2,)}}
+    (tmp_path / "state").mkdir()
+    (tmp_path / "workers").mkdir()
+    with (
+        sites(origin, tmp_path / "workers", fabrics) as two_sites,
+        served(two_sites, origin, tmp_path / "state", "--every=1d", "--allow-silences") as server,
+    ):
+        until(lambda: bool(server.ended_rounds()), "the first check is over")
+        checked(server.ask("/api/v1/fabrics"), "/api/v1/fabrics")
+        found = {one["key"]: one for one in server.get("fabrics")["items"]}
+        assert {key: (one["site"], one["is_part"], one["counts"]["unreached"]) for key, one in found.items()} == {
+            "small": ("", False, 10),
+            "small@tokyo": ("tokyo", True, 6),
+            "small@osaka": ("osaka", True, 4),
+        }
+        assert {(one["state"], one["is_scheduled"], one["is_overdue"]) for one in found.values()} == {
+            ("unknown", True, False)
+        }
+        assert server.ask("/").headers["location"] == "/fabrics"
+        assert "0 of 1 fabric with open causes</h1>" in server.ask("/fabrics").text
+        for site, number in (("tokyo", 6), ("osaka", 4)):
+            key = f"fabrics/small@{site}"
+            (run_there,) = server.get(f"{key}/runs")["items"]
+            assert (run_there["devices"], run_there["unreached"], run_there["exit_code"]) == (number, number, 4)
+            assert stored(server, origin, f"--site={site}") == [(site, run_there["run"])]
+            here = [one["device"] for one in server.get(f"{key}/states?check=reached")["items"]]
+            assert len(here) == number
+            assert server.get(f"{key}/runs/latest")["run"] == run_there["run"], "its report is made from the store"
+            assert [one["run"] for one in server.get(f"{key}/trends")["runs"]] == [run_there["run"]]
+            text = server.ask(f"/{key}").text
+            assert f"small at {site}" in text
+            assert f'<a href="/{key}/silences">' in text
+            assert acknowledged(server, key, here[0]).code == 201
+            refused = acknowledged(server, key, "gpu01" if site == "osaka" else "gpu04")
+            assert refused.code == 400
+            assert f"the last run, {run_there['run']}, has no warning or failure of reached" in refused.text
+        (whole,) = stored(server, origin)
+        assert whole[0] == ""
+        metrics = server.ask("/metrics").text
+        for labels, number in (('fabric="small"', 10), ('fabric="small",site="tokyo"', 6)):
+            assert f"netkit_fabric_unreached_devices{{{labels}}} {number}\n" in metrics
+        assert metrics.count("netkit_serve_rounds_total{") == 1
         done = subprocess.run(
             ["promtool", "check", "metrics"], input=metrics, capture_output=True, text=True, check=False
         )

@@ -2,14 +2,13 @@
 
 The cases stand by branch of each platform's ownership, in `takeback/`. One change makes those of all branches at once,
 as far as they are made alike; each branch is judged apart. The lane whole goes every way back on each platform, with
-one kind of change, and on all platforms together every way with every kind; by default each platform goes two ways.
+one kind of change, and on all platforms together every way with every kind; by default each platform goes another way.
 `NETKIT_TAKEBACK=all` with `--whole` is the whole matrix.
 """
 
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -33,6 +32,7 @@ from tests import intents
 from tests.command import run
 from tests.deploy.live_scene import values
 from tests.lab.running import RunningLab, needs_lab, running, until, write_fabric
+from tests.lanes import is_whole
 from tests.platforms import driven
 
 PLATFORMS = ("frr", "nvue", "eos", "sonic")
@@ -92,7 +92,7 @@ def fabric(platform: str) -> Fabric:
 
 def intent(platform: str) -> dict[str, Any]:
     """Return the intent: a leaf for each way back."""
-    return values(platform, {"rails": len(tasks(platform)), "units": [{"unit": 1, "hosts": 1}]})
+    return values(platform, {"rails": len(tried_here(platform)), "units": [{"unit": 1, "hosts": 1}]})
 
 
 @cache
@@ -287,10 +287,10 @@ def tasks(platform: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((back, (KINDS[(at + number) % len(KINDS)],)) for number, back in enumerate(WAYS))
 
 
-def daily(platform: str) -> tuple[str, ...]:
-    """Return the ways back that the default lane goes; the tests of each driver go by the timer, too."""
-    at = PLATFORMS.index(platform)
-    return (*WAYS, *WAYS)[at : at + 2]
+def tried_here(platform: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return what the lane tries: by default one way back; tests/deploy and those of each driver go the others too."""
+    daily = dict(zip(PLATFORMS, WAYS, strict=True))[platform]
+    return tuple(task for task in tasks(platform) if is_whole() or task[0] == daily)
 
 
 def cells() -> list[tuple[str, str, str]]:
@@ -304,29 +304,30 @@ def test_every_way_back_is_tried_with_every_kind_of_change_and_on_every_platform
     assert {(platform, kind) for platform, kind, _ in cells()} == {(one, kind) for one in PLATFORMS for kind in KINDS}
 
 
-def test_each_way_back_is_tried_every_day_on_two_platforms() -> None:
-    assert Counter(back for platform in PLATFORMS for back in daily(platform)) == dict.fromkeys(WAYS, 2)
+def test_each_way_back_and_each_kind_of_change_is_tried_every_day() -> None:
+    daily = [task for platform in PLATFORMS for task in tried_here(platform)]
+    assert {back for back, _ in daily} == set(WAYS)
+    assert {kind for _, kinds in daily for kind in kinds} == set(KINDS)
 
 
 @pytest.fixture(scope="module", params=PLATFORMS)
 def ends(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ends]:
     """Boot a fabric, and try each way back on leaves of their own."""
     platform = request.param
-    is_whole = request.config.getoption("--whole")
-    tried_here = [task for task in tasks(platform) if is_whole or task[0] in daily(platform)]
+    tasks_here = tried_here(platform)
     folder = write_fabric(tmp_path_factory.mktemp("fabric"), intent(platform))
     configs = tmp_path_factory.mktemp("configs")
     assert run("render", "--fabric", folder, "--out", configs).returncode == 0
-    leaves = [f"leaf{number:02}" for number, _ in enumerate(tried_here, 1)]
+    leaves = [f"leaf{number:02}" for number, _ in enumerate(tasks_here, 1)]
     for leaf in leaves:
         for file, text in base(platform, leaf).items():
             (configs / leaf / file).write_text(resolved(text), encoding="utf-8")
     booted = running(folder, "--configs", str(configs), name="tb")
     with booted as lab, ThreadPoolExecutor(len(leaves)) as pool:
         switches = [Switch(lab, platform, leaf) for leaf in leaves]
-        found = pool.map(lambda switch, task: list(tries(switch, *task)), switches, tried_here)
-        tried_ends: dict[str, list[End]] = {back: [] for back, _ in tried_here}
-        for (back, _), ended in zip(tried_here, found, strict=True):
+        found = pool.map(lambda switch, task: list(tries(switch, *task)), switches, tasks_here)
+        tried_ends: dict[str, list[End]] = {back: [] for back, _ in tasks_here}
+        for (back, _), ended in zip(tasks_here, found, strict=True):
             tried_ends[back] += ended
         yield platform, tried_ends
 

@@ -35,10 +35,11 @@ def elsewhere(where: str) -> None:
         OSLO: (5 * HOUR_S, runs.result("leaf07", warn("swp9", "swp9 is dim")), Verdict.WARN),
         PARIS: (2 * MINUTE_S, runs.result("leaf01"), Verdict.PASS),
     }
+    now_s = time.time()  # the intervals are exact, however long saving takes
     with open_store(where) as store:
         for source, (ago_s, result, verdict) in found.items():
             for number in range(3, -1, -1):
-                taken_s = time.time() - ago_s - number * 15 * MINUTE_S
+                taken_s = now_s - ago_s - number * 15 * MINUTE_S
                 one = replace(runs.run(taken_s, verdict=verdict), source=source)
                 store.save(one, runs.judgement(result), runs.snapshot(taken_s))
 
