@@ -1,7 +1,7 @@
 """Entry points of a deploy: apply a plan, resume or end an interrupted run, roll one back."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from nornir.core.plugins.runners import RunnerPlugin
@@ -314,7 +314,8 @@ def _undrained(job: Job, outcome: DeviceOutcome) -> DeviceOutcome:
     if outcome.is_failure:
         return outcome
     try:
-        job.journal.step(Phase.UNDRAIN, outcome.device, wave=outcome.wave)
+        with suppress(JournalError):
+            job.journal.step(Phase.UNDRAIN, outcome.device, wave=outcome.wave)
         with closing(opened(job, outcome.device)) as driver:
             driver.undrain()
     except Exception as error:

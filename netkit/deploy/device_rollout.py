@@ -287,7 +287,8 @@ class DeviceRollout:
     def _still_drained(self, ending: RecoveryOutcome) -> tuple[str, ...]:
         if not self.is_drained or ending.state is not ConfigState.UNKNOWN:
             return ()
-        return (f"it may still be drained; netkit rollback {self.job.journal.run} gives it its traffic back",)
+        run = self.job.journal.undoes() or self.job.journal.run
+        return (f"it may still be drained; netkit rollback {run} gives it its traffic back",)
 
     def done(self) -> DeviceOutcome:
         """The outcome of a device that runs the intended configuration."""

@@ -283,10 +283,18 @@ class Journal:
         return self._valid(str, UNDOES) if is_whole else ""
 
     def drained(self) -> frozenset[str]:
-        """The devices that the run drained, and on which it failed."""
-        outcome = self.outcome()
-        failed = {one.device for one in outcome.devices if one.is_failure} if outcome else set()
-        return frozenset(failed.intersection(entry.device for entry in self.entries() if entry.step == Phase.DRAIN))
+        """The devices that the run, or a rollback of it, drained and may not have given their traffic back."""
+        found: set[str] = set()
+        for run in (self, *(other for other in self._newer() if other.is_undoing(self.run))):
+            with suppress(DeployError):
+                for entry in run.entries():
+                    outcome = entry.outcome if entry.step == Phase.END else None
+                    if entry.step == Phase.DRAIN:
+                        found.add(entry.device)
+                    elif outcome and outcome.state is not ConfigState.UNKNOWN:
+                        is_left = outcome.state is ConfigState.INTENDED and outcome.stops_all  # not undrained
+                        found -= set() if is_left else {entry.device}
+        return frozenset(found)
 
     def is_to_be_undone(self) -> bool:
         """Whether the run failed, has `on_failure: rollback`, and is not rolled back yet."""

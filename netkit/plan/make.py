@@ -10,7 +10,7 @@ from netkit.design.fabric import Fabric, Host, Switch
 from netkit.errors import ConfigError, PlanError, Problem
 from netkit.plan import blast
 from netkit.plan.group import grouped
-from netkit.plan.model import Blast, Bridge, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
+from netkit.plan.model import Blast, Bridge, Detour, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
 from netkit.plan.order import best_order
 from netkit.plan.retain import detours, with_entries
 from netkit.platforms.backup import masked_line
@@ -111,7 +111,8 @@ def ordered(
     if not plan.changed:
         return plan
     has_routing = any(device.routing is not None for device in plan.changed)
-    order, steps = best_order(fabric, plan.changed, before, others().changed if others and has_routing else ())
+    rest = others().changed if others and has_routing else ()
+    order, steps = best_order(fabric, plan.changed, before, rest, may_take=writable(fabric, sides))
     staged = {name for step in steps if step.stage for name in step.devices}
     bridges = tuple(_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
     devices = tuple(replace(device, routing=None) for device in plan.devices)
@@ -124,6 +125,15 @@ def ordered(
         partial=order.partial(),
         has_routing=has_routing,
     )
+
+
+def writable(fabric: Fabric, sides: Callable[[str], Sides]) -> Callable[[str, Detour], bool]:
+    """Whether a device's files can be written for a detour."""
+
+    def may_take(name: str, detour: Detour) -> bool:
+        return with_entries(MODELS[fabric.switch(name).platform], sides(name).intended, detour.entries) is not None
+
+    return may_take
 
 
 def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[[str], Sides]) -> Plan:
@@ -145,7 +155,10 @@ def keeping(fabric: Fabric, name: str, intended: Files, kept: RetainedRouting) -
     if keep is None or not isinstance(device, Switch):
         raise PlanError(Problem(f"{name}: cannot keep routes", "make the plan again"))
     both = keep(intended, kept)
-    return with_entries(MODELS[device.platform], both, kept.entries) if kept.entries else both
+    found = with_entries(MODELS[device.platform], both, kept.entries) if kept.entries else both
+    if found is None:
+        raise PlanError(Problem(f"{name}: cannot keep sessions without losing a secret", "make the plan again"))
+    return found
 
 
 def _bridge(fabric: Fabric, name: str, kept: RetainedRouting, sides: Sides) -> Bridge:

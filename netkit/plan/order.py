@@ -7,7 +7,7 @@ removed last. Losses that no order avoids are named in the step that causes them
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -15,7 +15,7 @@ from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.model import Bridge, DetourKind, DevicePlan, Partial, ReachabilityLoss, Stage, Step
+from netkit.plan.model import Bridge, Detour, DetourKind, DevicePlan, Partial, ReachabilityLoss, Stage, Step
 from netkit.plan.retain import lost_between, to_keep, with_kept
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
@@ -63,6 +63,7 @@ class Order:
         before: Sequence[Fabric] = (),
         others: Sequence[DevicePlan] = (),
         through: DetourKind | None = None,
+        may_take: Callable[[str, Detour], bool] = lambda _name, _detour: True,
     ) -> None:
         self._fabric = fabric
         self.devices = {device.name: device for device in devices}
@@ -78,7 +79,8 @@ class Order:
             was, now = found.running, found.intended
             if not isinstance(was, Router) or not isinstance(now, Router) or name not in self.devices:
                 continue
-            detour = next((one for one in found.detours if one.kind == through), None)
+            taken = (one for one in found.detours if one.kind == through and may_take(name, one))
+            detour = next(taken, None)
             between = detour.router if detour else now
             kept = to_keep(was, between, self._ports(name))
             if kept := replace(kept, entries=detour.entries) if detour else kept:
@@ -391,7 +393,12 @@ class Order:
 
 
 def best_order(
-    fabric: Fabric, devices: Sequence[DevicePlan], before: Sequence[Fabric] = (), others: Sequence[DevicePlan] = ()
+    fabric: Fabric,
+    devices: Sequence[DevicePlan],
+    before: Sequence[Fabric] = (),
+    others: Sequence[DevicePlan] = (),
+    *,
+    may_take: Callable[[str, Detour], bool],
 ) -> tuple[Order, tuple[Step, ...]]:
     """The order that loses least, and its steps; sessions take detours only where pairs would be lost between steps."""
     order = Order(fabric, devices, before, others)
@@ -400,7 +407,7 @@ def best_order(
     for kind in get_args(DetourKind):  # the least disturbing first
         if kind not in kinds or not any(step.after for step in steps):
             continue
-        other = Order(fabric, devices, before, others, kind)
+        other = Order(fabric, devices, before, others, kind, may_take)
         found = other.steps()
         if _weight(found) < _weight(steps):
             order, steps = other, found

@@ -1,21 +1,27 @@
 """The first of two stages of a change: what a router keeps, so that it still accepts and announces the old routes."""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
+
+import yaml
 
 from netkit.plan.model import Detour, DetourKind, ReachabilityLoss
 from netkit.platforms.change import Change
 from netkit.platforms.compare import ConfigComparison, ConfigModel, apply, natural
 from netkit.platforms.config import Files, Path
 from netkit.platforms.routing import Clause, PrefixListEntry, RetainedRouting, Router
-from netkit.platforms.secrets import holds_secret
+from netkit.platforms.secrets import SECRET, holds_secret
 from netkit.routing.address import AddressGroup
 
 KIND = re.compile(r"[A-Za-z]+")
 """The name of a port without its number."""
+CAGE = re.compile(r"[A-Za-z]+\d+")
+SPLITS = ("lanes", "speed", "brkout_mode")
+"""Settings of a port that change with the breakout of its cage."""
 
 
 def to_keep(running: Router, intended: Router, ports: Collection[str]) -> RetainedRouting:
@@ -63,15 +69,24 @@ def detours(
         renumbering = {one for one in found.changes if _replaces(one, running.asn, intended.asn)}
     if not ending and not moving and not renumbering:
         return
-    named = _named_ports(found.changes, {*was, *now})
-    ended = _about(named, ending) | _with_nothing_left(named) if ending else set()
+    if _is_split_anew(found.changes, ending, now.keys() - was.keys()):
+        return
+    named, staying = _named_ports([one.path for one in found.changes], {*was, *now}), set[str]()
+    if ending:
+        staying = {name for names in _named_ports(found.intended, {*was, *now}).values() for name in names}
+    ended = {
+        one
+        for one in found.changes
+        if (names := named[one.path]) & ending or (ending and names and one.is_removal and not names & staying)
+    }
     open_to_any: dict[Path, str] = {}
-    for change in _about(named, moving.keys()):
-        for port in named[change] & moving.keys():
+    moved = {one for one in found.changes if named[one.path] & moving.keys()}
+    for change in moved:
+        for port in named[change.path] & moving.keys():
             open_to_any |= model.any_as(change.path, change.intended or "", moving[port])
     ways: tuple[tuple[DetourKind, set[Change], dict[Path, str]], ...] = (
         ("sessions stay", ended, {}),
-        ("sessions come", ended | renumbering | _about(named, moving.keys()), {}),
+        ("sessions come", ended | renumbering | moved, {}),
         ("any AS", ended | (renumbering if is_spine else set()), open_to_any),
     )
     places = {path: place for place, path in enumerate(found.whole)}
@@ -79,44 +94,75 @@ def detours(
     for kind, later, replaced in ways:
         config = apply(found.whole, (one for one in found.changes if one not in later)) | replaced
         is_secret = holds_secret({one.path: one.running or "" for one in later})  # it could not be written again
-        if config not in seen and not is_secret:
+        router = model.router(config)
+        networks = [address.network for _, address in router.addresses]
+        if config not in seen and not is_secret and len({*networks}) == len(networks):
             seen.append(config)
             # In the order of the running configuration: FRR takes no description of a neighbor that it does not know.
             entries = {one.path: one.running for one in sorted(later, key=lambda one: places.get(one.path, 0))}
-            yield Detour(kind, tuple((entries | replaced).items()), model.router(config))
+            yield Detour(kind, tuple((entries | replaced).items()), router)
 
 
-def with_entries(model: ConfigModel, files: Files, entries: Iterable[tuple[Path, str | None]]) -> Files:
-    """Files with some entries replaced; a file without any of them stays as it is written."""
+def with_entries(model: ConfigModel, files: Files, entries: Iterable[tuple[Path, str | None]]) -> Files | None:
+    """Files with some entries replaced; None if a secret of the files would be lost.
+
+    A file without any of the entries stays as it is written.
+    """
     config = dict(model.read({name: text for name, text in files.items() if model.reads(name)}))
     for path, value in entries:
         if value is None:
             config.pop(path, None)
         else:
             config[path] = value
-    written = model.text(config)
-    return {**files, **{name: text for name, text in written.items() if not _is_alike(model, name, files, text)}}
+    written = dict(files)
+    for name, text in model.text(config).items():
+        if name in files and model.read({name: files[name]}) == model.read({name: text}):
+            continue
+        written[name] = _with_secrets(model, name, text, files.get(name, ""))
+        if SECRET in written[name]:
+            return None
+    return written
 
 
-def _is_alike(model: ConfigModel, name: str, files: Files, text: str) -> bool:
-    return name in files and model.read({name: files[name]}) == model.read({name: text})
+def _with_secrets(model: ConfigModel, name: str, text: str, original: str) -> str:
+    """A text with the secrets that its original has in place of masks."""
+    if SECRET not in text:
+        return text
+    if name.endswith(".json"):
+        return json.dumps(_unmasked(json.loads(text), json.loads(original)), indent=1) + "\n"
+    if name.endswith(".yaml"):
+        return yaml.safe_dump(_unmasked(yaml.safe_load(text), yaml.safe_load(original)), width=4096)
+    secrets: dict[str, set[str]] = {}
+    for line in map(str.strip, original.splitlines()):
+        masked = model.text(model.read({name: line})).get(name, "").strip() if line else ""
+        if SECRET in masked:
+            secrets.setdefault(masked, set()).add(line)
+    plain = {masked: lines.pop() for masked, lines in secrets.items() if len(lines) == 1}
+    lines = text.splitlines(keepends=True)
+    return "".join(line.replace(line.strip(), plain.get(line.strip(), line.strip())) for line in lines)
 
 
-def _named_ports(changes: Iterable[Change], ports: Iterable[str]) -> dict[Change, frozenset[str]]:
-    """Changes with the ports that they name."""
+def _unmasked(tree: Any, original: Any) -> Any:
+    if isinstance(tree, dict) and isinstance(original, dict):
+        others = [key for key in original if key not in tree]
+        own = {key: others[0] if key == SECRET and len(others) == 1 else key for key in tree}
+        return {own[key]: _unmasked(value, original.get(own[key])) for key, value in tree.items()}
+    if isinstance(tree, list) and isinstance(original, list):
+        return [_unmasked(one, other) for one, other in zip(tree, [*original, *tree[len(original) :]], strict=False)]
+    return original if tree == SECRET and isinstance(original, str) else tree
+
+
+def _named_ports(paths: Iterable[Path], ports: Iterable[str]) -> dict[Path, frozenset[str]]:
+    """Paths with the ports that they name."""
     kinds = sorted({match[0] for port in ports if (match := KIND.match(port))})
     pattern = re.compile(rf"(?<![\w/])(?:{'|'.join(kinds)})\d[\w/.]*" if kinds else "(?!)")
-    return {one: frozenset(pattern.findall(" ".join(one.path))) for one in changes}
+    return {path: frozenset(pattern.findall(" ".join(path))) for path in paths}
 
 
-def _about(named: Mapping[Change, AbstractSet[str]], ports: AbstractSet[str]) -> set[Change]:
-    return {one for one, names in named.items() if names & ports}
-
-
-def _with_nothing_left(named: Mapping[Change, AbstractSet[str]]) -> set[Change]:
-    """The removals of ports of which nothing stays: what a port breaks out into goes with it."""
-    staying = {name for one, names in named.items() if not one.is_removal for name in names}
-    return {one for one, names in named.items() if names and not names & staying}
+def _is_split_anew(changes: Iterable[Change], ending: Iterable[str], coming: Iterable[str]) -> bool:
+    """Whether a cage is broken out in another way: the old ports and the new ones cannot be there together."""
+    old, new = ({match[0] for port in ports if (match := CAGE.match(port))} for ports in (ending, coming))
+    return bool(old & new) or any(None not in (one.running, one.intended) and one.path[-1] in SPLITS for one in changes)
 
 
 def _replaces(change: Change, old: int, new: int) -> bool:

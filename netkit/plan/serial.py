@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from netkit.errors import PlanError, Problem
 from netkit.plan.model import SCHEMA, Plan
 from netkit.platforms.change import Change, Risk, risk_of
+from netkit.platforms.routing import RetainedRouting
 
 AGAIN = "make the plan again"
 
@@ -112,7 +113,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Risk):
         return value.word
     if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value) if item.compare}
+        found = {item.name: _plain(getattr(value, item.name)) for item in fields(value) if item.compare}
+        if isinstance(value, RetainedRouting) and not value.entries:
+            del found["entries"]  # as it was written before there were any: such a plan can still be read
+        return found
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if isinstance(value, IPv4Network):

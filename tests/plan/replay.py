@@ -49,7 +49,8 @@ class Transition:
         part = planning.make(after, there, intended, is_part=True)
         sides = planning.sides_of(there, intended)
         plan = planning.ordered(after, part, sides, before=(before,))
-        order = best_order(after, part.changed, (before,))[0] if part.changed else None
+        may_take = planning.writable(after, sides)
+        order = best_order(after, part.changed, (before,), may_take=may_take)[0] if part.changed else None
         return cls((before, after), running, intended, plan, order)
 
     def configs(self) -> dict[str, Config]:

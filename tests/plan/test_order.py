@@ -15,10 +15,13 @@ from netkit import plan as planning
 from netkit.errors import NetkitError
 from netkit.plan.model import ReachabilityLoss, Step
 from netkit.plan.order import Order
+from netkit.plan.retain import with_entries
+from netkit.platforms.compare import MODELS
+from netkit.platforms.secrets import PLACEHOLDER, SECRET
 from tests import intents
 from tests.lanes import daily, examples
 from tests.plan.replay import Pair, Transition, words
-from tests.plan.scenes import VERSIONS
+from tests.plan.scenes import BREAKOUT, VERSIONS
 
 PLATFORMS = tuple(VERSIONS)
 TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "transitions.yaml").read_text(encoding="utf-8"))
@@ -152,6 +155,40 @@ def test_sessions_take_a_detour_where_pairs_would_be_cut_off_between_steps(platf
     assert found.order is not None
     once = Order(found.fabrics[-1], list(found.order.devices.values()), found.fabrics[:1])
     assert any(step.after for step in once.steps())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_detour_holds_every_secret_as_a_placeholder(platform: str) -> None:
+    found = transition(platform, {"services": {"snmp": None, "login": None}}, EDITS["new AS numbers"])
+    assert len(found.plan.bridges) == 4
+    for bridge in found.plan.bridges:
+        intended = found.intended[bridge.device]
+        both = planning.keeping(found.fabrics[-1], bridge.device, intended, bridge.kept)
+        assert {file: PLACEHOLDER.findall(text) for file, text in both.items()} == {
+            file: PLACEHOLDER.findall(text) for file, text in intended.items()
+        }
+        assert not any(SECRET in text for text in both.values())
+
+
+def test_no_detour_is_written_that_would_lose_a_secret() -> None:
+    found = transition("eos", {}, EDITS["new AS numbers"])
+    bridge = found.plan.bridges[0]
+    files = dict(found.intended[bridge.device])
+    assert with_entries(MODELS["eos"], files, bridge.kept.entries)
+    files["eos.cfg"] += "snmp-server community one ro\nsnmp-server community two ro\n"  # alike once masked
+    assert with_entries(MODELS["eos"], files, bridge.kept.entries) is None
+
+
+def test_a_plan_of_a_release_without_detours_can_be_read() -> None:
+    plan = needs_order("frr", "higher ceilings").plan
+    assert plan.bridges
+    assert '"entries"' not in planning.write(plan)
+
+
+@pytest.mark.parametrize("platform", ["nvue", "frr"])
+def test_a_cage_that_is_broken_out_anew_takes_no_detour(platform: str) -> None:
+    found = transition(platform, {}, BREAKOUT)
+    assert not found.plan.bridges
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -12,7 +12,7 @@ from netkit.platforms.sonic.candidate import Intended, SonicState, intended, pla
 from netkit.platforms.sonic.reader import SonicReader, reason
 from netkit.platforms.ssh import Done
 
-BACK_S = 900
+BACK_S, QUESTION_S = 900, 30
 MOST_NAMED = 5
 AS_BEFORE = "the switch runs its earlier configuration"
 
@@ -161,12 +161,15 @@ class SonicDriver(SonicReader):
             self.commit_config()
             self._previous = None
             return
-        done = self._shell.run(procedure.TAKE_BACK + procedure.AWAIT_BACK)
+        done = self._shell.run(procedure.TAKE_BACK + procedure.AWAIT_BACK, QUESTION_S)
         # In short questions: a switch that hangs is noticed, although reverting may take minutes.
         until_s = time.monotonic() + BACK_S
         while done.stdout.strip() == procedure.WAITS and time.monotonic() < until_s:
-            done = self._shell.run(procedure.AWAIT_BACK)
-        if done.exit_code != 0 or done.stdout.strip() == procedure.WAITS:
+            done = self._shell.run(procedure.AWAIT_BACK, QUESTION_S)
+        if done.stdout.strip() == procedure.WAITS:
+            what = f"{self.device}: still reverts its change after {BACK_S} s"
+            raise DeviceError(Problem(what, "check what it runs"))
+        if done.exit_code != 0:
             raise self._refused("could not revert", done, "it does not run its previous configuration: check it")
 
     def drain(self) -> None:
