@@ -43,8 +43,9 @@ def no_strike(_device: str, _operation: str) -> None:
 
 @lru_cache
 def change(name: str) -> Staged:
-    """Return a change: `asn` takes sessions down, `words` only changes descriptions, `rails` changes hosts as well.
+    """Return a change: `asn` takes sessions down, by other timers; `words` only changes descriptions.
 
+    `rails` changes hosts as well.
     `summaries` changes switches in two stages, and hosts between them; `timers` takes sessions down beside that.
     `numbers` opens sessions to any AS number meanwhile.
     """
@@ -52,7 +53,7 @@ def change(name: str) -> Staged:
         way = transition("eos", *(merged(*(EDITS[edit] for edit in edits)) for edits in TWO_STAGES[name]))
         found = Staged(way.fabrics[-1], {one: way.running[one] for one in way.intended}, dict(way.intended))
     else:
-        found = staged("eos", "asn" if name == "asn" else "description")
+        found = staged("eos", "timers" if name == "asn" else "description")
     read: dict[str, Files] = {
         device: {file: text for file, text in files.items() if _is_read(found.fabric, device, file)}
         for device, files in found.intended.items()

@@ -257,10 +257,7 @@ def test_disruptive_changes_need_to_be_asked_for_and_name_who_suffers() -> None:
         with pytest.raises(DeployError) as caught:
             found.apply(is_disruptive_allowed=False)
         lines = str(caught.value).splitlines()
-        steps = [line for line in lines if line.startswith("step ")]
-        lines = [line for line in lines if line not in steps]
         assert [line.partition(":")[0] for line in lines] == ["leaf01", "leaf02", "leaf03", "leaf04"]
-        assert "outage: 16 pairs of addresses" in steps[0]
         assert lines[0] == (
             "leaf01: disruptive (session), no other path for hosts gpu01, gpu02, GPUs gpu01:rail0, gpu02:rail0; "
             "deploy with --disruptive once they are idle, with --disruptive --busy while they are not, "

@@ -40,6 +40,7 @@ SCENES = {
         before={"switches": {"spine": {"slots": 1}}},
         after={"switches": {"spine": {"slots": 1}}, "pools": {"asn_base": 4_200_100_000}},
     ),
+    "timers": Scene(after={"routing": {"keepalive_s": 5, "hold_s": 15}}),
     "asn": Scene(after={"pools": {"asn_base": 4_200_100_000}}),
 }
 
