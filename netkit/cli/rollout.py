@@ -13,7 +13,7 @@ from netkit.errors import DeployError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.deploying import Deploying
 from netkit.report.history_text import outcome_text
-from netkit.report.plan_text import text
+from netkit.report.plan_text import STAGES, text
 from netkit.report.plan_view import counted, listed
 from netkit.terminal.display import display
 from netkit.terminal.interrupt import Interrupt
@@ -22,7 +22,6 @@ from netkit.terminal.output import check_format, is_agreed, say
 DECLINED = 1
 UNREACHED = 4
 FEW_LINES = 10
-STAGES = {"": "", "both": ", accept and announce both", "finish": ", only the new"}
 
 
 def options_of(request: RolloutRequest) -> Options:
@@ -56,7 +55,8 @@ def show(request: RolloutRequest, fabric: Fabric, plan: Plan, options: Options) 
     say(stream, text(part, most_lines=FEW_LINES) if request.yes else text(part))
     waves = deploy.waves(plan, fabric, options)
     lines = [
-        f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}{STAGES[wave.stage]}\n"
+        f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}"
+        f"{wave.stage and ', '}{STAGES[wave.stage]}\n"
         for wave in waves
     ]
     say(stream, "".join(["\n", *lines] if lines else []))

@@ -81,7 +81,7 @@ class ConfigState(StrEnum):
     INTENDED = "intended"
     AS_BEFORE = "as before"
     BOTH = "both"
-    """It runs what is intended, and still accepts and announces what it did before: the first of two stages."""
+    """It runs what is intended and keeps the old beside it: the first of two stages."""
     UNKNOWN = "unknown"
 
 

@@ -90,7 +90,7 @@ class Rollout:
             if number == 0 and len(self._stages) > 1 and not self.stopped:
                 done = {name for name, one in self.ended.items() if one.state is ConfigState.INTENDED}
                 if left := [name for name in self._stages[1] if name not in done]:
-                    self.stopped = f"{', '.join(left)}: not changed, so all devices still accept the old routes"
+                    self.stopped = f"{', '.join(left)}: not changed, so all devices keep the old beside the new"
             if self.stopped:
                 break
         self._mark_half_done()

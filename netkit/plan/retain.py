@@ -1,4 +1,4 @@
-"""The first of two stages of a change: what a router keeps, so that it still accepts and announces the old routes."""
+"""The first of two stages of a change: the routes and sessions that a router keeps beside the new ones."""
 
 import json
 import re
@@ -81,8 +81,8 @@ def detours(
     }
     open_to_any: dict[Path, str] = {}
     moved = {one for one in found.changes if named[one.path] & moving.keys()}
-    for change in moved:
-        for port in named[change.path] & moving.keys():
+    for change in (one for one in found.changes if one in moved):
+        for port in sorted(named[change.path] & moving.keys()):
             open_to_any |= model.any_as(change.path, change.intended or "", moving[port])
     ways: tuple[tuple[DetourKind, set[Change], dict[Path, str]], ...] = (
         ("sessions stay", ended, {}),
@@ -99,7 +99,8 @@ def detours(
         if config not in seen and not is_secret and len({*networks}) == len(networks):
             seen.append(config)
             # In the order of the running configuration: FRR takes no description of a neighbor that it does not know.
-            entries = {one.path: one.running for one in sorted(later, key=lambda one: places.get(one.path, 0))}
+            kept = sorted((one for one in found.changes if one in later), key=lambda one: places.get(one.path, 0))
+            entries = {one.path: one.running for one in kept}
             yield Detour(kind, tuple((entries | replaced).items()), router)
 
 

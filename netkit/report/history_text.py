@@ -18,7 +18,7 @@ from netkit.report.table import columns
 RUNS = {
     ConfigState.INTENDED: "runs the intended configuration",
     ConfigState.AS_BEFORE: "runs its earlier configuration",
-    ConfigState.BOTH: "runs the intended configuration, and still accepts the earlier one",
+    ConfigState.BOTH: "runs the intended configuration, with the earlier one beside it",
     ConfigState.UNKNOWN: "its configuration is not known",
 }
 QUIET = frozenset({DeviceResult.DONE, DeviceResult.UNCHANGED, DeviceResult.READY, DeviceResult.EXCLUDED})
@@ -49,7 +49,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"  {listed(names)}: {note}"
     waiting = [device for device in outcome.devices if device.result is DeviceResult.NOT_STARTED]
     if both := [device.device for device in outcome.devices if device.state is ConfigState.BOTH]:
-        yield f"  the earlier configuration is still accepted and announced, beside the intended one: {listed(both)}"
+        yield f"  these keep the earlier routes and sessions beside the intended ones: {listed(both)}"
     if before := [device.device for device in waiting if device.state is not ConfigState.BOTH]:
         yield f"  not started, running their earlier configuration: {listed(before)}"
     if outcome.stopped:

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from netkit.plan.model import Plan, ReachabilityLoss, Step
+from netkit.platforms.config import Path
+from netkit.platforms.ownership import SEPARATOR
+from netkit.platforms.routing import PrefixListEntry
 from netkit.report.plan_view import (
     MOST_LINES,
     GroupView,
@@ -22,7 +25,8 @@ from netkit.report.plan_view import (
 )
 
 MOST_STEPS = 24
-STAGES = {"both": "accept and announce both", "finish": "only the new", "": ""}
+MOST_KEPT = 4
+STAGES = {"both": "the new beside the old", "finish": "only the new", "": ""}
 
 
 def step_lines(plan: Plan, *, most: int = MOST_STEPS) -> Iterator[str]:
@@ -32,7 +36,8 @@ def step_lines(plan: Plan, *, most: int = MOST_STEPS) -> Iterator[str]:
         return
     yield f"{counted(len(plan.steps), 'step')}, in the order with the least loss by the routing model:"
     if plan.bridges:
-        yield "  no single order is safe: all devices first accept and announce both, the old is removed last"
+        yield "  no single order is safe: each device first takes the new beside the old, and the old goes last"
+        yield from _kept(plan)
     shown = [step for step in plan.steps[:most] if len(plan.steps) <= most or step.number < most // 2]
     shown += plan.steps[-(most // 2) :] if len(plan.steps) > most else []
     for before, step in zip((None, *shown), shown, strict=False):
@@ -82,6 +87,29 @@ def _step(step: Step) -> str:
         parts.append(_paths(step))
     parts += [f"outage: {loss(lost)}" for lost in (step.during, step.after) if lost]
     return "; ".join(parts)
+
+
+def _kept(plan: Plan) -> Iterator[str]:
+    """Yield how devices differ from the intended configuration until the last stage, for one of each group."""
+    bridges = {bridge.device: bridge.kept for bridge in plan.bridges}
+    for group in plan.groups:
+        if names := [name for name in group if name in bridges]:
+            kept = bridges[names[0]]
+            parts = [f"{name} permits {_range(rule)}" for name, rule in kept.rules]
+            parts += [f"summary {one.prefix}" for one in kept.aggregates]
+            parts += [_entry(path, value) for path, value in kept.entries]
+            more = [f"{len(parts) - MOST_KEPT} more"] if len(parts) > MOST_KEPT else []
+            alike = f" (as on {names[0]})" if len(names) > 1 else ""
+            yield f"  until then on {listed(names)}{alike}: {'; '.join([*parts[:MOST_KEPT], *more])}"
+
+
+def _range(rule: PrefixListEntry) -> str:
+    return f"{rule.prefix} ge {rule.shortest} le {rule.longest}"
+
+
+def _entry(path: Path, value: str | None) -> str:
+    name = SEPARATOR.join(path)
+    return f"without {name}" if value is None else f"{name}: {value}".rstrip(": ")
 
 
 def _paths(step: Step) -> str:
