@@ -44,7 +44,7 @@ def ignore_event(_event: DeployEvent) -> None:
 
 
 def never() -> bool:
-    """Return False: the default `is_stopping`."""
+    """The default `is_stopping`."""
     return False
 
 

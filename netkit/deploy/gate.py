@@ -152,11 +152,11 @@ class ChainedAnswer:
     """The time left to wait for convergence."""
 
     def sample(self, **kept: Any) -> str:
-        """Return the samples of both gates in one text."""
+        """The samples of both gates in one text."""
         return json.dumps({"others": self.others.sample, **kept})
 
     def without_more(self) -> GateAnswer:
-        """Return the first gate's answer unchanged."""
+        """The first gate's answer unchanged."""
         return replace(self.others, sample=self.sample())
 
 
@@ -213,7 +213,7 @@ class SessionGate:
         return answer
 
     def _due(self, question: GateQuestion) -> Sessions:
-        """Return the sessions of a device that a change of their other ends has ended, and that are due now."""
+        """The sessions of a device that a change of their other ends has ended, and that are due now."""
         found = self._fabric.device(question.device)
         ports = [port.name for port in found.fabric_ports] if isinstance(found, Switch) else []
         ended = {port: question.memory.ended.get(self._far_end(question.device, port)) for port in ports}
@@ -284,7 +284,7 @@ class SessionGate:
         return port is not None and (port.name if device == question.device else port.peer_port) not in question.ending
 
     def _neighbors(self, question: GateQuestion, names: Iterable[str]) -> dict[str, Sessions]:
-        """Return the neighbors' sessions with the device, without the neighbors that cannot be asked."""
+        """The neighbors' sessions with the device, without the neighbors that cannot be asked."""
         if question.risk is Risk.NONE:
             return {}
         found = each(self._runner, names, lambda name: self._sessions_of(name, question.device))
@@ -375,7 +375,7 @@ def _worse(state: RailState, before: Before, far: Mapping[str, Called]) -> Itera
 
 
 def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
-    """Return what a rail probes: its leaf, and hosts on this and other rails, those behind other leaves first."""
+    """What a rail probes: its leaf, and hosts on this and other rails, those behind other leaves first."""
     others = [(other, one) for other in fabric.hosts if other != host for one in other.nics]
     others.sort(key=lambda pair: (pair[1].leaf == nic.leaf, abs(pair[0].number - host.number)))
     along = [one.address for _, one in others if one.rail == nic.rail]

@@ -32,7 +32,7 @@ class PlannedReachability:
         self._host = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
 
     def __call__(self, device: str, done: frozenset[str], is_finishing: bool) -> Prediction | None:
-        """Return the prediction for the state after a device's change; None if nothing is lost.
+        """The prediction for the state after a device's change; None if nothing is lost.
 
         While others of its step still have to change, what the step before lost may be lost as well.
         """
@@ -83,13 +83,13 @@ class Job:
     memory: RunMemory = field(default_factory=RunMemory)
 
     def waiting(self, device: str) -> frozenset[str]:
-        """Return the ports of a device whose session stays down until the other end changes."""
+        """The ports of a device whose session stays down until the other end changes."""
         steps = (one for one in self.plan.steps if (one.stage == "finish") is self.is_finishing)
         named = (end.partition(":") for step in steps if device in step.devices for end in step.waiting)
         return frozenset(port for name, _, port in named if name == device)
 
     def predict(self, device: str) -> Prediction | None:
-        """Return the predicted reachability after the change of a device; None without a model."""
+        """The predicted reachability after the change of a device; None without a model."""
         return None if self.model is None else self.model(device, frozenset(self.done), self.is_finishing)
 
     def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
@@ -98,7 +98,7 @@ class Job:
         self.on_event(DeployEvent(phase, device, wave, len(self.waves), at_s, outcome))
 
     def neighbors(self, name: str) -> tuple[str, ...]:
-        """Return the devices that have BGP sessions with this one."""
+        """The devices that have BGP sessions with this one."""
         found = self.fabric.device(name)
         ports = found.fabric_ports if isinstance(found, Switch) else ()
         return tuple(dict.fromkeys(port.peer for port in ports))
@@ -116,12 +116,12 @@ def is_disruptive(task: Task) -> bool:
 
 
 def code_of(error: BaseException) -> int:
-    """Return the exit code for an error; an internal error is a failure like any other."""
+    """The exit code for an error; an internal error is a failure like any other."""
     return error.exit_code if isinstance(error, NetkitError) else FAILED
 
 
 def text_of(error: BaseException) -> str:
-    """Return an error's message in one line."""
+    """An error's message in one line."""
     if isinstance(error, NetkitError):
         return "; ".join(map(str, error.problems))
     return f"unexpected {type(error).__name__}: {error}"

@@ -103,7 +103,7 @@ class ReachGate:
         return self._await_answers(self._expected(question, kept), first)
 
     def _before(self, switch: Switch, lost: Container[tuple[Address, Address]]) -> dict[str, dict[str, Answered]]:
-        """Return which addresses answer which, among those the hosts have and those they will have.
+        """Which addresses answer which, among those the hosts have and those they will have.
 
         Pairs that an earlier change of the run has lost count as answering: they may be due after this one.
         """
@@ -142,7 +142,7 @@ class ReachGate:
         }
 
     def _expected(self, question: GateQuestion, before: Before) -> Before:
-        """Return the answers to expect: those from before, less what is known to be unreachable for now."""
+        """The answers to expect: those from before, less what is known to be unreachable for now."""
         is_losing = self._losing(question.device)
 
         def is_expected(source: Address, target: Address, word: str) -> bool:
@@ -165,7 +165,7 @@ class ReachGate:
         }
 
     def _losing(self, device: str) -> Callable[[Address, Address, str], bool]:
-        """Return a test for pairs with an address that the changed leaf stops serving, on a host not yet renumbered."""
+        """A test for pairs with an address that the changed leaf stops serving, on a host not yet renumbered."""
         nics = {f"{host.name} {nic.interface}": nic for host in self._fabric.hosts for nic in host.nics}
         served = {nic.address for nic in nics.values() if nic.leaf == device}
         is_leaf = bool(served)
@@ -198,7 +198,7 @@ class ReachGate:
             self._clock.sleep_s(POLL_S)
 
     def _states(self, called: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, tuple[RailState, ...]]:
-        """Return the state of rails and which peers answer on them; hosts that cannot be asked are left out."""
+        """The state of rails and which peers answer on them; hosts that cannot be asked are left out."""
         found = each(self._runner, sorted(called), lambda name: self._rail_states(name, called[name]))
         return {name: one for name, one in found.items() if one is not None}
 
@@ -215,7 +215,7 @@ class ReachGate:
 
 
 def calls(fabric: Fabric, switch: Switch) -> dict[Place, tuple[Place, ...]]:
-    """Return the NICs that probe when a switch changes, each with the NICs it calls."""
+    """The NICs that probe when a switch changes, each with the NICs it calls."""
     leaves = _leaves_below(fabric, switch)
     hosts = [host for host in fabric.hosts if any(nic.leaf in leaves for nic in host.nics)]
     if switch.role == "leaf":

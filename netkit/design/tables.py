@@ -48,7 +48,7 @@ def _place(fabric: Fabric, device: Switch | Host) -> TableRow:
 
 
 def _given(**cells: str) -> TableRow:
-    """Return the columns of IPv6, which only a fabric with IPv6 has."""
+    """The columns of IPv6, which only a fabric with IPv6 has."""
     return {column: cell for column, cell in cells.items() if cell}
 
 

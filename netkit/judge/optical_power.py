@@ -151,7 +151,7 @@ def _judged(port: str, reading: ModuleReading, remedy: str, margin: float) -> Fi
 
 
 def _beyond(value: float, limits: Limits, margin: float) -> tuple[Verdict, str]:
-    """Return where a value is beyond its limits or near them; an empty text if it is well within."""
+    """Where a value is beyond its limits or near them; an empty text if it is well within."""
     low_alarm, low_warning, high_warning, high_alarm = (
         limits.low_alarm,
         limits.low_warning,

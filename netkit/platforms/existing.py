@@ -231,7 +231,7 @@ def models_named(name: str) -> tuple[str, ...]:
 
 
 def addresses_v6(rows: Iterable[tuple[str, str]]) -> dict[str, IPv6Interface]:
-    """Return the first IPv6 address by interface, of all (interface, address) there are."""
+    """The first IPv6 address by interface, of all (interface, address) there are."""
     found: dict[str, IPv6Interface] = {}
     for name, text in rows:
         if ":" in text and "/" in text and name not in found and (address := interface_v6(text)):

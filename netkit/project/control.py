@@ -136,7 +136,7 @@ class Control:
         return replace(begun, approval=given)
 
     def _signer(self, plan: Plan, signed: str, signers: Path) -> Signer:
-        """Return who signed this deploy; raise DeployError if the signature is of another one, or not valid."""
+        """Who signed this deploy; raise DeployError if the signature is of another one, or not valid."""
         line, end, signature = signed.partition("\n")
         lab = "" if self.requester else self.project.lab  # a coordinator knows no lab
         head, _, at = line.rpartition(" ")

@@ -310,7 +310,7 @@ def _values(measured: object, names: Sequence[str]) -> dict[str, float]:
 
 
 Find = Callable[[str, float], Sequence[Measured]]
-"""Returns the measurements on a device before a time, earliest first."""
+"""The measurements on a device before a time, earliest first."""
 
 
 class StoredHistory:

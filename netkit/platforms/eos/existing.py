@@ -218,7 +218,7 @@ def _management(top: _Section, interfaces: dict[str, _Section]) -> tuple[str, st
 
 
 def _allow(top: _Section) -> tuple[str, ...]:
-    """Return the sources that the standard list of SSH permits; none where it has other lines."""
+    """The sources that the standard list of SSH permits; none where it has other lines."""
     groups = (line.split() for line in top.below("management ssh").lines() if line.startswith("ip access-group "))
     name = next((words[2] for words in groups), "")
     found: list[str] = []

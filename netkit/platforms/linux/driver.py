@@ -218,7 +218,7 @@ class LinuxDriver:
         return self._run(f'[ -r {release} ] && . {release}; echo "${{VERSION_ID:-$(uname -r)}}"').strip()
 
     def sessions(self) -> tuple[SessionState, ...]:
-        """Return nothing: a host has no BGP sessions."""
+        """Nothing: a host has no BGP sessions."""
         return ()
 
     def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:

@@ -218,7 +218,7 @@ def _management(tree: Tree, interfaces: Mapping[str, Tree]) -> tuple[str, str]:
 
 
 def _allow(tree: Tree) -> tuple[str, ...]:
-    """Return who may reach SSH by the list of the control plane; none where that does not drop everyone else."""
+    """Who may reach SSH by the list of the control plane; none where that does not drop everyone else."""
     for name, bound in _trees(tree, "system", "control-plane", "acl").items():
         rules = _trees(tree, "acl", name, "rule")
         found: list[str] = []

@@ -116,7 +116,7 @@ def _management(tables: Tables) -> tuple[str, str]:
 
 
 def _control_lists(tables: Tables) -> dict[str, str]:
-    """Return netkit's lists of the control plane, each with the first one that serves the same."""
+    """Netkit's lists of the control plane, each with the first one that serves the same."""
     found: dict[str, str] = {}
     for own, (service, *_) in CONTROL_LISTS.items():
         for name, table in tables.get("ACL_TABLE", NOTHING).items():
@@ -127,7 +127,7 @@ def _control_lists(tables: Tables) -> dict[str, str]:
 
 
 def _allow(tables: Tables, name: str) -> tuple[str, ...]:
-    """Return the sources that a list accepts; none where it has other rules."""
+    """The sources that a list accepts; none where it has other rules."""
     rules = [row for key, row in tables.get("ACL_RULE", NOTHING).items() if key.partition("|")[0] == name]
     rules.sort(key=lambda row: -(number(row.get("PRIORITY")) or 0))
     fits = all(row.get("PACKET_ACTION") == "ACCEPT" and interface_address(row.get("SRC_IP", "")) for row in rules)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 Reader = Callable[[str], str | None]
-"""Returns a word in the form EOS stores, or None if it is not of this kind."""
+"""A word in the form EOS stores, or None if it is not of this kind."""
 
 SEVERITIES = ("emergencies", "alerts", "critical", "errors", "warnings", "notifications", "informational", "debugging")
 SHARES = ("1/128", "1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8")
