@@ -2,6 +2,7 @@
 
 import difflib
 import fnmatch
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import get_args
 
@@ -11,6 +12,12 @@ from netkit.errors import Problem, UsageError
 from netkit.platforms.registry import ACCESS
 
 Device = Switch | Host
+
+
+def neighborhood(device: Device) -> tuple[int, int]:
+    """Pod and unit, as a key to sort by: a unit's switches and hosts share most cables. What is in none comes last."""
+    return device.pod or sys.maxsize, device.unit or sys.maxsize
+
 
 ATTRIBUTES: Mapping[str, Callable[[Device], str]] = {
     "name": lambda device: device.name,

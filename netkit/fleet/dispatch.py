@@ -1,10 +1,11 @@
 """Give the devices of a fabric to their sites in shards, and collect what the workers answer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
-from netkit.design.select import Device
+from netkit.design.select import Device, neighborhood
 from netkit.errors import Problem, UsageError
 from netkit.fleet import settings as fleet_settings
 from netkit.fleet.answer import JobAnswer, LostJob
@@ -99,8 +100,9 @@ class Dispatch:
         commit, fabric = self.committed(project)
         longest_s = LONGEST_S + int(getattr(work, "window_s", 0) or getattr(work, "length_s", 0))
         within_s = int(max(1.0, min(longest_s, left_s - GRACE_S)))
+        known = {device.name: device for device in devices}
         for site, names in self.placed(fabric, devices).items():
-            for some in batched(names, SHARD):
+            for some in shards([known[name] for name in names]):
                 times = None if counted_s is None else tuple(counted_s.get(name, 0.0) for name in some)
                 own = work if times is None else work.model_copy(update={"since_s": times})
                 yield new_job(site, fabric, commit, own, within_s=within_s, devices=tuple(some))
@@ -129,3 +131,15 @@ class Dispatch:
                 raise UsageError(Problem(what, f"add it to the units of a site in {fleet_settings.FILE}"))
             placed.setdefault(home, []).append(device.name)
         return {name: placed[name] for name in sites if name in placed}
+
+
+def shards(devices: Iterable[Device]) -> Iterator[list[str]]:
+    """Yield the names of each shard: whole units, since checks compare both ends of a cable only if read together."""
+    shard: list[str] = []
+    for _, group in groupby(sorted(devices, key=neighborhood), neighborhood):
+        for names in batched((device.name for device in group), SHARD):
+            if len(shard) + len(names) > SHARD:
+                yield shard
+                shard = []
+            shard += names
+    yield shard

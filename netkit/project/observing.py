@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from netkit import plan as planning
 from netkit.design import Fabric
-from netkit.design.select import Device, select
+from netkit.design.select import Device, neighborhood, select
 from netkit.facts import Snapshot
 from netkit.observe import NATIVE, Collected, CollectOptions, Target, collect, subject, target
 from netkit.plan import Running, Unreachable
@@ -66,7 +66,9 @@ def look(project: Project, connections: Connections, looking: Looking) -> Snapsh
             source=connections.origin(device.platform).source,
             has_probes=looking.has_probes,
         )
-        for device in looking.devices
+        for device in sorted(
+            looking.devices, key=neighborhood
+        )  # counters of both ends of a cable at about the same time
     ]
 
     def viewer(name: str) -> Viewer:
@@ -78,11 +80,12 @@ def look(project: Project, connections: Connections, looking: Looking) -> Snapsh
         if any(origin.source == "snmp" for origin in connections.origins.values()):
             options = replace(options, parallel=min(options.parallel, SNMP_AT_ONCE))
         found = collect(project.fabric.name, targets, viewer, options, count)
+    seen = replace(found.snapshot, devices={one.name: found.snapshot.devices[one.name] for one in looking.devices})
     if not options.has_config:
-        return found.snapshot
+        return seen
     running = {device.name: _running(device.name, found) for device in looking.devices}
     plan = compared(project, running, intended(project, looking.devices), is_part=True)
-    return replace(found.snapshot, plan=planning.write(plan))
+    return replace(seen, plan=planning.write(plan))
 
 
 def snapshot(project: Project, limit: str, *, window_s: float, is_light: bool, source: str) -> Snapshot:
@@ -100,7 +103,7 @@ def snapshot(project: Project, limit: str, *, window_s: float, is_light: bool, s
 @contextmanager
 def spread(project: Project, looking: Looking, part: Work[T]) -> Iterator[Iterator[T]]:
     """Yield what each part of the devices gives, read at the same time by as many processes as there are parts."""
-    names = divided([device.name for device in looking.devices], project.processes)
+    names = divided([device.name for device in sorted(looking.devices, key=neighborhood)], project.processes)
     total = len(looking.devices) * looking.rounds
     with ProcessPool(names, part, len(names), LOOKING) as found, project.feedback.progress(LOOKING, total) as count:
         yield found.results(project.feedback, count)
@@ -112,7 +115,8 @@ def joined(fabric: Fabric, devices: Sequence[Device], parts: Sequence[Snapshot])
         return parts[0]
     plans = [planning.read(part.plan) for part in parts if part.plan]
     plan = joined_plans(fabric, [device.name for device in devices], plans) if plans else None
-    seen = {name: one for part in parts for name, one in part.devices.items()}
+    found = {name: one for part in parts for name, one in part.devices.items()}
+    seen = {device.name: found[device.name] for device in devices}
     return Snapshot(fabric.name, max(part.taken_s for part in parts), seen, planning.write(plan) if plan else "")
 
 

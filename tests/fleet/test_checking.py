@@ -1,6 +1,7 @@
 """Checks at sites: what workers answer, put together, is what one machine finds."""
 
 import base64
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from netkit import __version__
 from netkit.design.select import Device
 from netkit.errors import UsageError
-from netkit.facts import Snapshot
+from netkit.facts import Sample, Snapshot
 from netkit.fleet import dispatch
 from netkit.fleet.answer import MOST_PART_BYTES, JobAnswer, JobEvent, LostJob
 from netkit.fleet.checking import FleetCollector, answered
@@ -31,6 +32,7 @@ from tests.project.test_processes import snapshot
 
 BESIDE = ("drift", "acceptance", "cluster")
 REFERENCE = Path(ROOT, "inventory/reference")
+HGX = Path(ROOT, "inventory/hgx-256")
 
 
 @pytest.fixture
@@ -107,6 +109,52 @@ def test_sites_find_what_one_machine_finds(project: Project, monkeypatch: pytest
     assert judged_of(there.context(checks()), checks()) == judged_of(here.context(checks()), checks())
 
 
+def test_a_shard_has_whole_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = Project.open(HGX).devices()
+    units = {device.name: device.unit for device in devices}
+    cases = {256: [[1, 2, 0]], 50: [[1, 2], [0]], 24: [[1], [2], [0]], 16: [[1], [1], [2], [2, 0], [0]]}
+    for size, expected in cases.items():
+        monkeypatch.setattr(dispatch, "SHARD", size)
+        found = list(dispatch.shards(devices))
+        assert sorted(name for names in found for name in names) == sorted(units)
+        assert [list(dict.fromkeys(units[name] for name in names)) for names in found] == expected
+        assert max(map(len, found)) <= size
+
+
+def test_shards_that_are_read_one_after_another_examine_all_but_cables_between_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project = Project.open(HGX, processes=1)
+    whole, read = snapshot(project.fabric), list[int]()
+
+    def later(one: Sample, number: int) -> Sample:
+        counted = {name: dict.fromkeys(places, 9_000_000 * number) for name, places in one.counters.items()}
+        return Sample(one.at_s + 100 * len(read), counted)
+
+    def look(_: Project, __: Connections, looking: Looking) -> Snapshot:
+        read.append(len(looking.devices))
+        seen = [whole.devices[device.name] for device in looking.devices]
+        devices = {one.device: replace(one, samples=tuple(map(later, one.samples, (0, 1)))) for one in seen}
+        return replace(whole, devices=devices)
+
+    monkeypatch.setattr(checking, "look", look)
+    here = Checking.of(project, window_s=10.0)
+    there = replace(here, collector=collector(monkeypatch, Workers(project)))
+    monkeypatch.setattr(dispatch, "SHARD", 24)
+    found = []
+    for one in (here, there):
+        examined = Counter[str]()
+        for result in judged_of(one.context(checks()), checks()).judgement.results:
+            examined[result.check] += result.examined
+        found.append(examined)
+    assert read == [58, 24, 24, 10]
+    shards = {name: names for names in dispatch.shards(project.devices()) for name in names}
+    between = sum(shards[link.device] is not shards[link.peer] for link in project.fabric.links())
+    assert 0 < between < len(list(project.fabric.links()))
+    assert found[0] - found[1] == {"counters.stuck": 2 * between}
+    assert not found[1] - found[0]
+
+
 @pytest.mark.parametrize(("deadline", "within_s"), [("", 910), ("20m", 910), ("100s", 89), ("11s", 1)])
 def test_jobs_end_in_time_for_the_run(
     deadline: str, within_s: int, project: Project, monkeypatch: pytest.MonkeyPatch
@@ -146,7 +194,7 @@ def test_an_answer_about_devices_of_another_site_is_not_used(project: Project, m
     why = "the site tokyo did not read it: its answer is about spine04, which was not requested"
     others = [name for name in project.fabric.names if dict(found.unreached).get(name) != why]
     assert "spine04" in others
-    assert len(others) == 7, "the shard that spine04 is in"
+    assert others == [f"spine{number:02}" for number in range(1, 5)], "the shard that spine04 is in"
 
 
 @device_check(layer="link")
