@@ -60,12 +60,12 @@ def run(
 ) -> Done:
     """Run netkit's entry point in a forked process and return what it said; `before` runs in that process first."""
     _prepare()
-    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        told.write(stdin.encode())
-        told.seek(0)
+    with tempfile.TemporaryFile() as reported, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        reported.write(stdin.encode())
+        reported.seek(0)
         child = os.fork()
         if child == 0:
-            _become_netkit([*map(str, arguments)], cwd, (told, out, err), changes, before)
+            _become_netkit([*map(str, arguments)], cwd, (reported, out, err), changes, before)
         code = _ended(child, arguments, timeout_s)
         out.seek(0)
         err.seek(0)

@@ -57,11 +57,11 @@ def _steps(block: re.Match[str]) -> Iterator[Command | File]:
 
 def run(page: Path, folder: Path, timeout_s: float = 300, **variables: str) -> None:
     """Do what a page shows in a folder of its own, and hold the page to what came of it."""
-    told = steps(page)
+    reported = steps(page)
     path = f"{_programs(folder)}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "--noprofile", "--norc"],
-        input="".join(map(_script, told)),
+        input="".join(map(_script, reported)),
         cwd=folder,
         env=environment(PATH=path, PYTHONUNBUFFERED="1", **variables),
         stdout=subprocess.PIPE,
@@ -71,7 +71,7 @@ def run(page: Path, folder: Path, timeout_s: float = 300, **variables: str) -> N
         timeout=timeout_s,
         check=False,
     )
-    commands = [step for step in told if isinstance(step, Command)]
+    commands = [step for step in reported if isinstance(step, Command)]
     said = re.split(rf"^{re.escape(MARK)}(\d+)\n", done.stdout, flags=re.MULTILINE)
     assert len(said) == 2 * len(commands) + 1, done.stdout
     differences = list(_differences(commands, said[0:-1:2], said[1::2]))

@@ -69,5 +69,5 @@ def lacking(file: Path) -> Iterator[str]:
 if __name__ == "__main__":
     for folder in sys.argv[1:]:
         for path in sorted(Path(folder).rglob("*.py")):
-            for told in lacking(path):
-                sys.stdout.write(f"{told}\n")
+            for reported in lacking(path):
+                sys.stdout.write(f"{reported}\n")

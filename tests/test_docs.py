@@ -129,9 +129,9 @@ def test_every_check_says_what_a_failure_means() -> None:
 
 def test_every_variable_netkit_reads_is_told() -> None:
     read = {name for file in (ROOT / "netkit").rglob("*.py") for name in VARIABLE.findall(file.read_text("utf-8"))}
-    told = set(VARIABLE.findall((ROOT / "docs" / "files.md").read_text(encoding="utf-8")))
+    reported = set(VARIABLE.findall((ROOT / "docs" / "files.md").read_text(encoding="utf-8")))
     assert {"NETKIT_STORE", "NETKIT_LAB_DIR"} <= read
-    assert sorted(read - told) == []
+    assert sorted(read - reported) == []
 
 
 def test_settings_and_manifests_the_docs_show_are_accepted(tmp_path: Path) -> None:

@@ -212,10 +212,10 @@ def test_adaptive_routing_is_forced_where_switches_route_so(machine: Machine) ->
     machine.run()
     assert "forced" not in machine.changes_made()
 
-    told = machine.run("--check", changes=adaptive)
-    assert (told.returncode, machine.changes_made()) == (1, [])
+    reported = machine.run("--check", changes=adaptive)
+    assert (reported.returncode, machine.changes_made()) == (1, [])
     line = "adaptive-routing is 0x00000000, should be 0x00000001"
-    assert [said for said in told.stdout.splitlines() if line in said] == [f"{rail}: {line}" for rail in PCI]
+    assert [said for said in reported.stdout.splitlines() if line in said] == [f"{rail}: {line}" for rail in PCI]
     assert machine.run(changes=adaptive).returncode == 0
     assert machine.changes_made() == ["forced", "forced"]
     assert machine.run("--check", changes=adaptive).returncode == 0
@@ -223,9 +223,9 @@ def test_adaptive_routing_is_forced_where_switches_route_so(machine: Machine) ->
 
 def test_adaptive_routing_nobody_can_force_is_told(machine: Machine) -> None:
     machine.run()
-    told = machine.run(changes={"adaptive_routing": True})
-    assert told.returncode == 0
-    assert "rail0: adaptive-routing is not exposed by this driver or tool" in told.stdout.splitlines()
+    reported = machine.run(changes={"adaptive_routing": True})
+    assert reported.returncode == 0
+    assert "rail0: adaptive-routing is not exposed by this driver or tool" in reported.stdout.splitlines()
 
 
 def test_check_reports_every_difference_and_changes_nothing(machine: Machine) -> None:

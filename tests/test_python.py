@@ -49,5 +49,5 @@ def test_what_a_python_lacks_is_named(tmp_path: Path) -> None:
         "tarfile.SunError, futures.Executor",
     )
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found = [told.removeprefix(str(file)) for told in lacking.lacking(file)]
+    found = [reported.removeprefix(str(file)) for reported in lacking.lacking(file)]
     assert found == [":2: concurrent.pasts", ":4: collections.abc.Loop", ":5: tarfile.SunError"]

@@ -99,10 +99,10 @@ def test_frr_takes_every_line_and_runs_what_is_intended(
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     loading, _, running = done.stdout.partition(MARK)
-    told = [
+    reported = [
         line for line in loading.splitlines() if not re.fullmatch(r"The route-map '[A-Z-]+' does not exist\.", line)
     ]
-    assert told == []
+    assert reported == []
     shown = running.partition("Current configuration:")[2]
     assert Counter(statements(shown)) == Counter(statements(intended))
 

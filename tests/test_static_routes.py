@@ -102,13 +102,13 @@ def test_a_static_route_into_the_fabric_swallows_what_it_covers(prefix: str, *, 
 
 
 @pytest.mark.parametrize(
-    ("routes", "told"),
+    ("routes", "reported"),
     [
         ({"198.18.0.0/16": ("swp1s0",), "0.0.0.0/0": ("swp1s0",)}, []),
         ({"198.18.0.0/16": ()}, ["no route to 0.0.0.0/0 by 10.128.0.1", NO_ROUTE]),
         ({"0.0.0.0/0": ("swp1s0",)}, [NO_ROUTE]),
     ],
 )
-def test_a_static_route_that_is_not_installed_is_found(routes: dict[str, tuple[str, ...]], told: list[str]) -> None:
+def test_a_static_route_that_is_not_installed_is_found(routes: dict[str, tuple[str, ...]], reported: list[str]) -> None:
     seen = scene(fabric("nvue", ROUTES), observation("leaf01", Facts(routes=routes)))
-    assert said(seen, "routes.static") == [("fail", "leaf01", "", text) for text in told]
+    assert said(seen, "routes.static") == [("fail", "leaf01", "", text) for text in reported]

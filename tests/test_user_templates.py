@@ -524,10 +524,10 @@ def test_the_view_of_a_device_lists_its_templates_and_a_device_that_is_not_there
     fabric = with_template(tmp_path, "# ours\n", "nvue/qos.yaml.j2")
     done = run("design", "--fabric", fabric, "--view", DEVICE, "--format", "json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    ours = [one for one in told["templates"] if not one["path"].startswith(str(shipped_templates()))]
+    reported = json.loads(done.stdout)
+    ours = [one for one in reported["templates"] if not one["path"].startswith(str(shipped_templates()))]
     assert ours == [{"file": "", "template": "nvue/qos.yaml.j2", "path": str(fabric / "templates/nvue/qos.yaml.j2")}]
-    assert {"name": "switch.name", "value": DEVICE} in told["names"]
+    assert {"name": "switch.name", "value": DEVICE} in reported["names"]
     assert_refused(run("design", "--fabric", fabric, "--view", "leaf1"), "no device 'leaf1'; did you mean leaf")
 
 

@@ -123,11 +123,11 @@ def ward(folder: Path, platform: str) -> Iterator[Ward]:
 
 def is_watched(snapshot: Snapshot) -> bool:
     """Whether BFD is up on every session of every switch."""
-    told = [one.facts.sessions for one in snapshot.devices.values() if one.platform != "linux"]
-    return all(not isinstance(one, Absent) and all(found.is_bfd_up for found in one.values()) for one in told)
+    reported = [one.facts.sessions for one in snapshot.devices.values() if one.platform != "linux"]
+    return all(not isinstance(one, Absent) and all(found.is_bfd_up for found in one.values()) for one in reported)
 
 
-def told(judgement: Judgement) -> set[Found]:
+def reported(judgement: Judgement) -> set[Found]:
     """Return what is wrong."""
     return {as_told(one) for one in judgement.findings if one.verdict > Verdict.SKIPPED}
 
@@ -161,7 +161,7 @@ class Faults:
     def test_a_healthy_lab_is_clean(self, lab: Ward) -> None:
         """Nothing is wrong, everybody was reached, and much was judged."""
         judgement = lab.judged(lab.look(WINDOW_S))
-        assert (told(judgement), judgement.unreached) == (set(), ())
+        assert (reported(judgement), judgement.unreached) == (set(), ())
         assert judgement.examined > 100
 
     def test_what_is_not_told_is_in_the_docs(self, lab: Ward) -> None:
@@ -179,8 +179,8 @@ class Faults:
 
     def test_a_mended_lab_is_clean_again(self, lab: Ward) -> None:
         """Nothing of what was broken is left, once daemons have noticed."""
-        judgement = again_until(lambda: lab.judged(lab.look(WINDOW_S)), lambda seen: not told(seen), SETTLING_S)
-        assert (told(judgement), judgement.unreached) == (set(), ())
+        judgement = again_until(lambda: lab.judged(lab.look(WINDOW_S)), lambda seen: not reported(seen), SETTLING_S)
+        assert (reported(judgement), judgement.unreached) == (set(), ())
 
 
 @contextmanager
@@ -222,7 +222,7 @@ def found(ward: Ward, row: Row, judgement: Judgement) -> tuple[set[Found], set[s
     """Return what is wrong but for what may show beside, and who was not reached."""
     fabric = ward.project.fabric
     expected = row.expected(fabric)
-    rest = {one for one in told(judgement) if one in expected or not row.allows(fabric, one)}
+    rest = {one for one in reported(judgement) if one in expected or not row.allows(fabric, one)}
     return rest, {name for name, _ in judgement.unreached}
 
 

@@ -55,8 +55,8 @@ def said(scene: CheckContext, name: str) -> list[tuple[str, str, str, str]]:
 def skipped(scene: CheckContext, name: str) -> list[tuple[str, str, str]]:
     """Return what could not be judged: device, place and reason; devices that were not reached left out."""
     found = judge(scene, catalog.select(shipped(), [name])).findings
-    told = ((one.device, one.place, one.text) for one in found if one.verdict is Verdict.SKIPPED)
-    return sorted(one for one in told if not one[2].startswith("not reached"))
+    reported = ((one.device, one.place, one.text) for one in found if one.verdict is Verdict.SKIPPED)
+    return sorted(one for one in reported if not one[2].startswith("not reached"))
 
 
 def _told(finding: Finding) -> tuple[str, str, str, str]:

@@ -38,8 +38,8 @@ from tests.checks.breaking import (
     around,
     is_watched,
     judged,
+    reported,
     shipped,
-    told,
     ward,
     written,
 )
@@ -276,7 +276,7 @@ def _healthy(lab: Ward, folder: Path, rounds: int) -> Iterator[tuple[str, list[i
         until(partial(_is_settled, lab), "BFD watches every session again")
         wrong, number = 0, ceil(rounds / len(EVENTS))
         for _ in range(number):
-            found = sorted(told(lab.judged(lab.look(HEALTHY_WINDOW_S))))
+            found = sorted(reported(lab.judged(lab.look(HEALTHY_WINDOW_S))))
             wrong += bool(found)
             if found:
                 print(kind, found, flush=True)

@@ -257,7 +257,7 @@ def test_marks_arrive_and_are_answered(received: int, sent: int, text: str) -> N
     up = next(port.name for port in BUILT.switch("leaf01").ports if port.role == "up")
     leaf = observation("leaf01", queue_ecn_marked={f"{up}/3": (5, 5005), f"{up}/0": (0, 77)})
     found = rails(host("gpu01", sent, 0, marked=received), host("gpu02", 0, 0), leaf)
-    assert [told for *_, told in said(found, "ecn-cnp.marks")] == ([text] if text else [])
+    assert [output for *_, output in said(found, "ecn-cnp.marks")] == ([text] if text else [])
 
 
 @pytest.mark.parametrize(("sent", "judged"), [(45, 1), (1, 0), (0, 0)])
@@ -337,8 +337,8 @@ def test_cnps_that_arrive_on_another_priority_are_told_at_the_port_that_gave_the
 
 def test_a_leaf_that_gives_cnps_another_dscp_at_all_its_ports_is_one_cause() -> None:
     found = rails(queues("leaf01", swp1s0=400, swp1s1=500), nic("gpu01", 400, 0, MAPPED), nic("gpu02", 500, 0, MAPPED))
-    told = judge(found, [shipped()["ecn-cnp.queue"]]).findings
-    (one,) = cause_groups(told, {})
+    output = judge(found, [shipped()["ecn-cnp.queue"]]).findings
+    (one,) = cause_groups(output, {})
     assert [(each.device, each.place) for each in one.findings] == [("leaf01", "swp1s0"), ("leaf01", "swp1s1")]
 
 

@@ -49,7 +49,7 @@ def fabric(changes: dict[str, Any] | None = None, **peer: Any) -> Fabric:
 
 
 @pytest.mark.parametrize(
-    ("session", "told"),
+    ("session", "reported"),
     [
         (UP, []),
         (replace(UP, is_bfd_up=True), []),
@@ -62,10 +62,10 @@ def fabric(changes: dict[str, Any] | None = None, **peer: Any) -> Fabric:
         (None, [("fail", "no BGP session to isp-a")]),
     ],
 )
-def test_a_session_to_the_outside_is_judged(session: BgpSession | None, told: list[tuple[str, str]]) -> None:
+def test_a_session_to_the_outside_is_judged(session: BgpSession | None, reported: list[tuple[str, str]]) -> None:
     facts = Facts(sessions={"203.0.113.0": session} if session else {})
     found = said(scene(fabric(), observation("spine01", facts)), "external.sessions")
-    assert found == [(verdict, "spine01", "swp60s0", text) for verdict, text in told]
+    assert found == [(verdict, "spine01", "swp60s0", text) for verdict, text in reported]
 
 
 def test_a_missing_default_route_is_found_where_it_is_due() -> None:

@@ -61,7 +61,7 @@ def test_a_host_that_is_well_says_nothing() -> None:
 )
 def test_the_higher_of_two_sysctls_holds(key: str, value: str, text: str) -> None:
     strict = {**SYSCTLS, f"net.ipv4.conf.{key}": value}
-    found = {told for *_, told in said(gpu(replace(HOST, sysctls=strict)), "host.sysctls")}
+    found = {reported for *_, reported in said(gpu(replace(HOST, sysctls=strict)), "host.sysctls")}
     assert found == ({text} if text else set()) or key == "all.rp_filter"
 
 
@@ -83,8 +83,8 @@ def test_strict_reverse_path_filtering_is_told() -> None:
 def test_a_nic_asks_for_adaptive_routing_where_its_leaf_routes_so(card: NicFacts, text: str | None) -> None:
     designed = intents.fabric(intents.values({"adaptive_routing": True}))
     seen = scene(designed, observation("gpu01", Facts(nics={"rail0": card})))
-    told = [text for *_, text in (*said(seen, "host.adaptive-routing"), *skipped(seen, "host.adaptive-routing"))]
-    assert [line[: len(text or "")] for line in told] == ([text] if text else [])
+    reported = [text for *_, text in (*said(seen, "host.adaptive-routing"), *skipped(seen, "host.adaptive-routing"))]
+    assert [line[: len(text or "")] for line in reported] == ([text] if text else [])
     still = scene(BUILT, observation("gpu01", Facts(nics={"rail0": card})))
     assert [*said(still, "host.adaptive-routing"), *skipped(still, "host.adaptive-routing")] == []
 
@@ -108,7 +108,7 @@ def test_a_nic_asks_for_adaptive_routing_where_its_leaf_routes_so(card: NicFacts
     ],
 )
 def test_a_card_that_differs_is_told(card: NicFacts, name: str, text: str) -> None:
-    assert [(place, told) for _, _, place, told in said(gpu(card=card), name)] == [("rail0", text)]
+    assert [(place, reported) for _, _, place, reported in said(gpu(card=card), name)] == [("rail0", text)]
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_the_rdma_mtu_leaves_room_for_headers(mtu_bytes: int, rdma_bytes: int) -
 
 def counting(**counts: int) -> CheckContext:
     """Return a scene of one host whose first NIC counted so within the window, and nothing else."""
-    told = dict.fromkeys(("retries_exceeded", "local_ack_timeout", "packet_seq_err", "out_of_sequence"), 0)
-    rows = {name: {"rail0": (9, 9 + count), "rail1": (0, 0)} for name, count in {**told, **counts}.items()}
+    reported = dict.fromkeys(("retries_exceeded", "local_ack_timeout", "packet_seq_err", "out_of_sequence"), 0)
+    rows = {name: {"rail0": (9, 9 + count), "rail1": (0, 0)} for name, count in {**reported, **counts}.items()}
     return scene(BUILT, observation("gpu01", None, **rows))
 
 

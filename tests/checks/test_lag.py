@@ -22,7 +22,7 @@ def texts(check: str, device: str, **facts: Any) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("lags", "told"),
+    ("lags", "reported"),
     [
         ({"bond0": Lag(True, WHOLE, "44:38:39:ff:00:01")}, []),
         ({"bond0": Lag(True, {**WHOLE, "nic1": False})}, [("fail", "nic1", "carries nothing of bond0")]),
@@ -44,12 +44,12 @@ def texts(check: str, device: str, **facts: Any) -> list[tuple[str, str, str]]:
         (Absent("cut off"), [("skipped", "bond0", "LAGs are not known: cut off")]),
     ],
 )
-def test_every_nic_of_a_lag_carries_it(lags: Any, told: list[tuple[str, str, str]]) -> None:
-    assert texts("lag.members", "gpu01", lags=lags) == told
+def test_every_nic_of_a_lag_carries_it(lags: Any, reported: list[tuple[str, str, str]]) -> None:
+    assert texts("lag.members", "gpu01", lags=lags) == reported
 
 
 @pytest.mark.parametrize(
-    ("lags", "told"),
+    ("lags", "reported"),
     [
         ({"1": Lag(True), "2": Lag(True)}, []),
         ({"1": Lag(True), "2": Lag(False)}, [("fail", "swp2", "LAG 2 to gpu02 is down")]),
@@ -60,12 +60,12 @@ def test_every_nic_of_a_lag_carries_it(lags: Any, told: list[tuple[str, str, str
         ),
     ],
 )
-def test_every_lag_of_a_switch_towards_a_host_is_up(lags: Any, told: list[tuple[str, str, str]]) -> None:
-    assert texts("lag.ports", "storage01", lags=lags) == told
+def test_every_lag_of_a_switch_towards_a_host_is_up(lags: Any, reported: list[tuple[str, str, str]]) -> None:
+    assert texts("lag.ports", "storage01", lags=lags) == reported
 
 
 @pytest.mark.parametrize(
-    ("mlag", "told"),
+    ("mlag", "reported"),
     [
         (UP, []),
         (Mlag(is_peer_alive=False, is_backup_active=True), [("fail", "", "MLAG does not see storage02")]),
@@ -81,8 +81,8 @@ def test_every_lag_of_a_switch_towards_a_host_is_up(lags: Any, told: list[tuple[
         (Absent("cut off"), [("skipped", "", "MLAG is not known: cut off")]),
     ],
 )
-def test_both_switches_of_a_pair_see_each_other(mlag: Any, told: list[tuple[str, str, str]]) -> None:
-    assert texts("lag.pair", "storage01", mlag=mlag) == told
+def test_both_switches_of_a_pair_see_each_other(mlag: Any, reported: list[tuple[str, str, str]]) -> None:
+    assert texts("lag.pair", "storage01", mlag=mlag) == reported
 
 
 def test_nothing_is_judged_where_there_are_no_networks() -> None:

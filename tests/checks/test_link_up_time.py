@@ -161,10 +161,10 @@ def test_most_links_of_a_switch_explain_each_other(others: tuple[Interface, ...]
     """A reload takes all; which of them was down before, or went again since, is not asked."""
     built = fabric(switches={"spine": {"slots": 4}})
     ports = [port for port in built.switch(NEAR).ports if port.role == "up"]
-    told = dict(zip((port.name for port in ports), (SLOW, *others), strict=True))
-    seen = [observation(NEAR, Facts(system=System(uptime_s=DAYS_S), interfaces=told))]
+    reported = dict(zip((port.name for port in ports), (SLOW, *others), strict=True))
+    seen = [observation(NEAR, Facts(system=System(uptime_s=DAYS_S), interfaces=reported))]
     for port in ports:
-        interfaces = {one.name: UP for one in built.switch(port.peer).ports} | {port.peer_port: told[port.name]}
+        interfaces = {one.name: UP for one in built.switch(port.peer).ports} | {port.peer_port: reported[port.name]}
         seen.append(observation(port.peer, Facts(system=System(uptime_s=DAYS_S), interfaces=interfaces)))
     found = [place for _, device, place, _ in said(scene(built, *seen), CHECK) if device == NEAR]
     assert (ports[0].name in found) == is_told
@@ -176,8 +176,8 @@ def test_a_cable_is_judged_at_the_end_that_tells_its_ports() -> None:
     text = TEXT.replace(f"{FAR}:{PEER_PORT}", f"{NEAR}:{PORT}")
     assert said(found, CHECK) == [("warn", FAR, PEER_PORT, text)]
     alone = scene(BUILT, switch(NEAR, {PORT: SLOW}))
-    told = f"was without a link for 45 s; whether {FAR} started meanwhile is not known"
-    assert (NEAR, PORT, told) in skipped(alone, CHECK)
+    reported = f"was without a link for 45 s; whether {FAR} started meanwhile is not known"
+    assert (NEAR, PORT, reported) in skipped(alone, CHECK)
 
 
 def test_each_cable_between_switches_is_judged_once() -> None:

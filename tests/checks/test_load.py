@@ -43,7 +43,7 @@ def test_a_switch_without_a_lossless_class_may_drop() -> None:
 def test_what_a_nic_throws_away_is_told(counters: dict[str, tuple[int, int]], text: str) -> None:
     seen = observation("gpu01", None, **{name: {"rail0": count} for name, count in counters.items()})
     found = said(scene(BUILT, seen), "load.discards")
-    assert [(verdict, place, told[: len(text)]) for verdict, _, place, told in found] == (
+    assert [(verdict, place, reported[: len(text)]) for verdict, _, place, reported in found] == (
         [("warn", "rail0", text)] if text else []
     )
 

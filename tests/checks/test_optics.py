@@ -136,8 +136,8 @@ def test_a_weak_laser_does_not_explain_one_lane_that_loses_more(sent: dict[int, 
         observation("gpu01", Facts(modules={"rail0": weak})),
         observation("leaf01", Facts(modules={"swp1s0": dirty})),
     ]
-    told = judge(scene(BUILT, *seen), [shipped()[name] for name in ("optics.light", "optics.lanes")]).findings
-    assert {one.cause for one in told if one.verdict > Verdict.SKIPPED} == causes
+    reported = judge(scene(BUILT, *seen), [shipped()[name] for name in ("optics.light", "optics.lanes")]).findings
+    assert {one.cause for one in reported if one.verdict > Verdict.SKIPPED} == causes
 
 
 def test_a_transmitter_that_reports_a_fault_fails() -> None:
@@ -163,9 +163,9 @@ def test_a_cable_that_measures_no_light_still_tells_that_nothing_comes() -> None
 def test_flags_that_are_not_told_are_skipped_once() -> None:
     whole = ("leaf01", "", "it does not report the flags of its modules")
     assert skipped(modules(swp1s0=WELL, swp33s0=WELL), "optics.flags") == [whole]
-    told = replace(WELL, lanes={1: replace(LANE, has_tx_fault=False)})
+    reported = replace(WELL, lanes={1: replace(LANE, has_tx_fault=False)})
     one = ("leaf01", "swp1s0", "an optic module does not report its flags")
-    assert skipped(modules(swp1s0=WELL, swp33s0=told), "optics.flags") == [one]
+    assert skipped(modules(swp1s0=WELL, swp33s0=reported), "optics.flags") == [one]
 
 
 def test_heat_current_and_firmware_are_told() -> None:
@@ -181,8 +181,8 @@ def test_heat_current_and_firmware_are_told() -> None:
     assert said(mixed, "optics.parts") == [("warn", "leaf01", "swp33s0", "firmware 2, most P have 1")]
 
 
-@pytest.mark.parametrize(("spares", "told"), [(1, 1), (4, 0), (0, 0)])
-def test_a_spare_of_another_part_number_is_told_two_usual_ones_are_not(spares: int, told: int) -> None:
+@pytest.mark.parametrize(("spares", "reported"), [(1, 1), (4, 0), (0, 0)])
+def test_a_spare_of_another_part_number_is_told_two_usual_ones_are_not(spares: int, reported: int) -> None:
     ends = [(one.name, port.name) for one in BUILT.switches for port in one.ports if port.role != "host"]
     odd = ends[:spares]
     modules = {end: replace(WELL, part="Q" if end in odd else "P") for end in ends}
@@ -194,7 +194,7 @@ def test_a_spare_of_another_part_number_is_told_two_usual_ones_are_not(spares: i
     ]
     media = {port.profile.cable.media for one in BUILT.switches for port in one.ports if port.role != "host"}
     text = f"a module Q, {len(ends) - 1} of {len(ends)} ends of {media.pop()} have P"
-    assert said(scene(BUILT, *seen), "optics.kinds") == [("warn", *end, text) for end in odd[:told]]
+    assert said(scene(BUILT, *seen), "optics.kinds") == [("warn", *end, text) for end in odd[:reported]]
 
 
 def test_copper_has_no_light_to_judge() -> None:
@@ -304,8 +304,8 @@ def test_light_that_fades_is_laid_to_the_way_or_to_who_sends_it(sent_dbm: float,
     near = replace(WELL, lanes={1: replace(LANE, rx_dbm=0.0)})
     far = replace(WELL, lanes={1: replace(LANE, tx_dbm=sent_dbm)})
     seen = (observation("leaf01", Facts(modules={"swp1s0": near})), observation("gpu01", Facts(modules={"rail0": far})))
-    told = [text for *_, text in said(scene(BUILT, *seen, history=Both()), "optics.trend")]
-    assert told == [f"lane 1 receives 2.5 dB less than in earlier runs; {said_of_it}"]
+    reported = [text for *_, text in said(scene(BUILT, *seen, history=Both()), "optics.trend")]
+    assert reported == [f"lane 1 receives 2.5 dB less than in earlier runs; {said_of_it}"]
 
 
 def test_light_that_fades_slowly_is_told_when_all_of_it_passes_the_limit() -> None:

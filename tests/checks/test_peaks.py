@@ -22,10 +22,10 @@ FULL, HALF = HEADROOM.xoff_bytes, HEADROOM.xoff_bytes // 2
 
 def looks(first: Buffer | None, last: Buffer, boots: tuple[str, str] = ("", "")) -> CheckContext:
     """Return a leaf whose queue was seen twice; the other queues are not reported."""
-    told = [{} if one is None else {AT: one} for one in (first, last)]
+    output = [{} if one is None else {AT: one} for one in (first, last)]
     samples = tuple(
         Sample(at_s, {"rx_bytes": {PORT.name: int(at_s)}}, boot, buffers)
-        for at_s, boot, buffers in zip((100.0, 110.0), boots, told, strict=True)
+        for at_s, boot, buffers in zip((100.0, 110.0), boots, output, strict=True)
     )
     facts = Facts(counters=samples[1].counters, buffers={AT: last})
     return scene(BUILT, Observation("leaf01", "sonic", facts, samples))

@@ -113,8 +113,8 @@ def test_levels_of_queues_that_stand_still_with_all_counters_name_no_port() -> N
     }
     seen[leaf] = observation(leaf, full, **rows)
     whole = replace(found.snapshot, devices={**found.snapshot.devices, **seen})
-    told = [one[1:3] for one in said(replace(found, snapshot=whole), "pfc.origin")]
-    assert told == [(leaf, "")]
+    reported = [one[1:3] for one in said(replace(found, snapshot=whole), "pfc.origin")]
+    assert reported == [(leaf, "")]
 
 
 def found_counts(found: CheckContext, name: str) -> dict[str, dict[str, Pair]]:

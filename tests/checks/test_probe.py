@@ -111,8 +111,8 @@ def test_packets_that_a_host_leads_elsewhere_do_not_explain_those_that_its_cable
         if one == nic
     )
     found = seen(both)
-    told = Observation(GPU.name, "linux", Facts(lookups=lookups, probes=probes(GPU, both)))
-    found = replace(found, snapshot=replace(found.snapshot, devices={**found.snapshot.devices, GPU.name: told}))
+    reported = Observation(GPU.name, "linux", Facts(lookups=lookups, probes=probes(GPU, both)))
+    found = replace(found, snapshot=replace(found.snapshot, devices={**found.snapshot.devices, GPU.name: reported}))
     checks = tuple(shipped().values())
     groups = cause_groups(judge(found, checks).findings, {one.name: one.layer for one in checks})
     assert [(one.head.check, one.head.place, [symptom.text for symptom in one.symptoms]) for one in groups] == [
@@ -127,8 +127,8 @@ def test_packets_that_a_host_leads_elsewhere_do_not_explain_those_that_its_cable
 
 def causes(found: CheckContext) -> set[str]:
     """Return the causes of losses, in a run of all checks."""
-    told = judge(found, tuple(shipped().values())).findings
-    return {one.cause for one in told if one.check == "probe.loss" and one.verdict > Verdict.SKIPPED}
+    reported = judge(found, tuple(shipped().values())).findings
+    return {one.cause for one in reported if one.check == "probe.loss" and one.verdict > Verdict.SKIPPED}
 
 
 def test_a_way_belongs_to_the_cable_between_its_leaves_that_is_down_or_small() -> None:
@@ -145,8 +145,8 @@ def test_a_way_belongs_to_the_cable_between_its_leaves_that_is_down_or_small() -
     for device, port in ((leaf.name, up.name), (up.peer, up.peer_port)):
         for interface in (Interface(mtu_bytes=1500), Interface(is_up=False)):
             others = {one.name: Interface(is_up=True) for one in BUILT.switch(device).ports}
-            told = Observation(device, "nvue", Facts(interfaces={**others, port: interface}))
-            snapshot = replace(alone.snapshot, devices={**alone.snapshot.devices, device: told})
+            reported = Observation(device, "nvue", Facts(interfaces={**others, port: interface}))
+            snapshot = replace(alone.snapshot, devices={**alone.snapshot.devices, device: reported})
             (cause,) = causes(replace(alone, snapshot=snapshot))
             assert cause.startswith(alone.cable(leaf.name, up.name))
 
@@ -170,12 +170,12 @@ def test_of_two_ends_that_cannot_be_told_apart_the_one_whose_kernel_complains_is
     def result(source: Nic, destination: Nic, reason: str) -> Facts:
         return Facts(probes=(Probe(source.address, "rail0", destination.address, 64, 10, 0, reason=reason),))
 
-    told = scene(
+    reported = scene(
         apart,
         observation("gpu01", result(near, far, "")),
         observation("gpu02", result(far, near, "Network is unreachable")),
     )
-    assert brief(said(told, "probe.loss")) == [("fail", "gpu02", "rail0")]
+    assert brief(said(reported, "probe.loss")) == [("fail", "gpu02", "rail0")]
 
 
 def test_a_way_that_takes_long_stands_out_among_those_as_far_apart() -> None:
@@ -219,5 +219,5 @@ def test_few_ways_do_not_tell_what_is_usual() -> None:
         )
         for host in small.hosts
     }
-    told = scene(small, *(observation(name, found) for name, found in facts.items()))
-    assert skipped(told, "probe.latency") == [("", "", "2 paths same leaf: too few to derive a usual value")]
+    reported = scene(small, *(observation(name, found) for name, found in facts.items()))
+    assert skipped(reported, "probe.latency") == [("", "", "2 paths same leaf: too few to derive a usual value")]

@@ -57,7 +57,7 @@ def host(lookup: Lookup, built: object = BUILT) -> CheckContext:
 )
 def test_packets_leave_by_their_own_nic(out: str, gateway: str, failure: str, text: str) -> None:
     found = said(host(Lookup(NIC.address, NIC.interface, FAR.address, out, gateway, failure)), "routes.lookups")
-    assert [(place, told.partition(": ")[2].partition(",")[0]) for _, _, place, told in found] == (
+    assert [(place, reported.partition(": ")[2].partition(",")[0]) for _, _, place, reported in found] == (
         [(NIC.interface, text.partition(",")[0])] if text else []
     )
 
@@ -80,8 +80,8 @@ def test_a_rule_that_leads_to_another_table_is_told_from_a_wrong_route(
         for source, out in ((NIC.address, by_rule), ("", by_nic))
     ]
     found = scene(BUILT, observation("gpu01", Facts(lookups=tuple(asked))))
-    told = judge(found, [shipped()["routes.lookups"]]).findings
-    assert {one.cause for one in told if one.cause} == causes
+    reported = judge(found, [shipped()["routes.lookups"]]).findings
+    assert {one.cause for one in reported if one.cause} == causes
 
 
 def test_rails_that_are_kept_apart_are() -> None:
@@ -125,8 +125,8 @@ def test_the_default_route_leaves_by_management_and_not_through_a_rail() -> None
 
 
 def test_default_routes_of_two_families_do_not_wait_for_each_other() -> None:
-    told = defaults(DefaultRoute("eno1", "198.51.100.1", 100), DefaultRoute("rail0", "", 1024, 6))
-    assert told == [("fail", "rail0", "has the IPv6 default route")]
+    reported = defaults(DefaultRoute("eno1", "198.51.100.1", 100), DefaultRoute("rail0", "", 1024, 6))
+    assert reported == [("fail", "rail0", "has the IPv6 default route")]
 
 
 def test_default_routes_that_were_not_read_are_skipped() -> None:
@@ -137,8 +137,8 @@ def test_default_routes_that_were_not_read_are_skipped() -> None:
 def twice(**more: tuple[str, ...]) -> list[tuple[str, str, str, str]]:
     """Return what is said of two hosts of which the first has more addresses than it should."""
     own, other = ({nic.interface: (f"{nic.address}/31",) for nic in host.nics} for host in (GPU, OTHER))
-    told = {**own, "lo": ("127.0.0.1/8",), "docker0": ("172.17.0.1/16",), **more}
-    seen = [observation("gpu01", Facts(host=HostFacts(addresses=told)))]
+    reported = {**own, "lo": ("127.0.0.1/8",), "docker0": ("172.17.0.1/16",), **more}
+    seen = [observation("gpu01", Facts(host=HostFacts(addresses=reported)))]
     seen.append(observation("gpu02", Facts(host=HostFacts(addresses={**other, "docker0": ("172.17.0.1/16",)}))))
     return said(scene(BUILT, *seen), "routes.duplicates")
 

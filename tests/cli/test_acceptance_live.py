@@ -113,6 +113,6 @@ def test_latency_of_rdma_is_measured_during_a_check(up: RunningLab) -> None:
 def test_a_tool_nobody_knows_is_refused_and_memory_of_gpus_is_absent(up: RunningLab, tmp_path: Path) -> None:
     code, _, said = asked(up, tmp_path / "r", "--tool", "fio")
     assert (code, said) == (3, "error: unknown tool 'fio'; use perftest, iperf3, nccl-tests\n")
-    code, told, _ = asked(up, tmp_path / "r", "--tool", "perftest", "--cuda", "--yes")
+    code, reported, _ = asked(up, tmp_path / "r", "--tool", "perftest", "--cuda", "--yes")
     absent = "absent: perftest: ib_write_bw and ib_read_lat and use_cuda on fewer than two hosts\n"
-    assert (code, told) == (1, absent)
+    assert (code, reported) == (1, absent)

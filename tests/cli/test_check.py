@@ -34,26 +34,26 @@ def test_what_was_reached_and_is_wrong_ends_with_1_and_what_is_well_with_0(place
 
 def test_every_format_says_the_same(place: tuple[Path, Path]) -> None:
     fabric, file = place
-    told = {
+    reported = {
         form: run("check", "bgp", "--fabric", fabric, "--from", file, "--format", form).stdout
         for form in ("json", "junit", "markdown")
     }
-    document = json.loads(told["json"])
+    document = json.loads(reported["json"])
     bad = [result["id"] for result in document["results"] if result["verdict"] == "fail"]
     assert bad == ["bgp.sessions[leaf02]"]
     assert document["exit_code"] == 4
-    suite = Xml.fromstring(told["junit"])[0]  # noqa: S314 (our own output)
+    suite = Xml.fromstring(reported["junit"])[0]  # noqa: S314 (our own output)
     assert [f"{case.get('classname')}[{case.get('name')}]" for case in suite if case.find("failure") is not None] == bad
     assert suite.get("tests") == str(len(document["results"]))
-    assert told["markdown"].startswith("## small: 1 fail of 1 cause")
+    assert reported["markdown"].startswith("## small: 1 fail of 1 cause")
 
 
 def test_the_list_of_checks_is_told_as_text_and_as_json(place: tuple[Path, Path]) -> None:
     fabric, _ = place
     lines = run("check", "bgp", "--list", "--fabric", fabric).stdout.splitlines()
-    told = json.loads(run("check", "bgp", "--list", "--format", "json", "--fabric", fabric).stdout)
-    assert [line.split() for line in lines] == [[one["name"], one["layer"], *one["title"].split()] for one in told]
-    first = next(one for one in told if one["name"] == "bgp.sessions")
+    reported = json.loads(run("check", "bgp", "--list", "--format", "json", "--fabric", fabric).stdout)
+    assert [line.split() for line in lines] == [[one["name"], one["layer"], *one["title"].split()] for one in reported]
+    first = next(one for one in reported if one["name"] == "bgp.sessions")
     assert sorted(first) == ["has_window", "layer", "name", "needs", "on", "text", "title"]
     assert (first["on"], first["needs"], first["has_window"]) == ("switch", ["sessions"], False)
 
@@ -153,8 +153,8 @@ def test_a_new_check_comes_with_its_test_and_runs(place: tuple[Path, Path], tmp_
     assert run("check", "--new", "our-names", "--fabric", fabric).returncode == 0
     done = pytests(fabric / "checks", cwd=tmp_path)
     assert (done.returncode, done.stdout.splitlines()[0].split()[0]) == (0, ".."), done.stdout
-    told = run("check", "our-names", "--fabric", fabric, "--from", file, "--limit", "leaf02").stdout
-    assert "leaf02: calls itself leaf01  [our-names.hostname]" in told
+    reported = run("check", "our-names", "--fabric", fabric, "--from", file, "--limit", "leaf02").stdout
+    assert "leaf02: calls itself leaf01  [our-names.hostname]" in reported
     again = run("check", "--new", "our-names", "--fabric", fabric)
     assert (again.returncode, again.stderr) == (
         3,

@@ -114,8 +114,8 @@ def test_a_stored_run_is_told_again_in_the_same_words(tmp_path: Path, monkeypatc
         again = run("history", "--checks", "last", "--fabric", fabric, "--format", form)
         assert (again.returncode, again.stdout, again.stderr) == (0, said.stdout, ""), form
     newest = stored(fabric)[0]
-    told = [newest[name] for name in ("fabric", "absent", "unreached", "verdict", "exit_code")]
-    assert told == ["small", 1, 3, "fail", 4]
+    reported = [newest[name] for name in ("fabric", "absent", "unreached", "verdict", "exit_code")]
+    assert reported == ["small", 1, 3, "fail", 4]
     table = run("history", "--checks", "--fabric", fabric).stdout.splitlines()
     assert len(table) == 5
     assert table[1].startswith(f"{newest['run']}  2025-11-22 08:26:40 UTC  10 s    3 of 6   ")
@@ -197,10 +197,10 @@ def test_on_a_lab_the_second_run_looks_at_what_came_since_the_first(tmp_path: Pa
         assert "no earlier run has counters of 6 devices: they are judged over 1 s\n" in first.stderr
         second = site.netkit("check", "load.errors", "bgp.sessions", "--store", "--since=last", "--format=json")
         assert (second.returncode, second.stderr) == (0, ""), second.stdout
-        told = json.loads(second.stdout)
+        reported = json.loads(second.stdout)
         listed = json.loads(site.netkit("history", "--checks", "--format=json").stdout)
-    errors = {one["id"]: one["verdict"] for one in told["results"] if one["id"].startswith("load.errors")}
+    errors = {one["id"]: one["verdict"] for one in reported["results"] if one["id"].startswith("load.errors")}
     assert len(errors) == 6
     assert set(errors.values()) == {"pass"}
     assert [(one["lab"], one["exit_code"]) for one in listed] == [("t", 0), ("t", 0)]
-    assert told["window_s"] == pytest.approx(listed[0]["taken_s"] - listed[1]["taken_s"], abs=30)
+    assert reported["window_s"] == pytest.approx(listed[0]["taken_s"] - listed[1]["taken_s"], abs=30)

@@ -68,9 +68,9 @@ def test_json_says_the_same(tmp_path: Path) -> None:
         ("went", "bgp.sessions", "leaf02"),
     ]
     everything = [*document["differences"], *(one for cause in document["causes"] for one in cause["differences"])]
-    told = sorted((one["device"], one["what"], one["was"], one["now"], one["is_worse"]) for one in everything)
+    reported = sorted((one["device"], one["what"], one["was"], one["now"], one["is_worse"]) for one in everything)
     ports = [port.name for port in BUILT.switch("leaf01").fabric_ports]
-    assert told == sorted(
+    assert reported == sorted(
         [
             *(("leaf01", "BGP session", "established", "Active", True) for _ in ports),
             ("leaf02", "BGP session", "Idle", "established", False),

@@ -68,8 +68,8 @@ def test_a_defect_is_told_in_plain_lines(breaking: Breaking, tmp_path: Path, gol
     done = _validate(breaking, tmp_path)
     (kept,) = tmp_path.iterdir()
     assert (done.returncode, done.stdout) == (70, "")
-    told = re.sub(r"\.py:\d+", ".py:LINE", done.stderr.replace(str(kept), "FILE"))
-    golden(f"cli/defect{breaking.__name__.replace('_', '-')}.txt", told)
+    reported = re.sub(r"\.py:\d+", ".py:LINE", done.stderr.replace(str(kept), "FILE"))
+    golden(f"cli/defect{breaking.__name__.replace('_', '-')}.txt", reported)
 
 
 def test_only_the_user_can_read_the_traceback(tmp_path: Path) -> None:

@@ -167,11 +167,11 @@ def test_what_was_approved_and_is_deployed_already_is_asked_for_again_in_peace(
     ended(plan, DeviceResult.FAILED, 1)
     ended(plan, DeviceResult.DONE, 0, limit=("leaf01",))
     assert_refused(deploy(scene, *ask), f"the approved plan is {digest}")
-    told = f"nothing to change; {digest} was deployed by run {ended(plan, DeviceResult.DONE, 0)}\n"
+    reported = f"nothing to change; {digest} was deployed by run {ended(plan, DeviceResult.DONE, 0)}\n"
     done = deploy(scene, *ask)
-    assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, reported, "")
     done = deploy(scene, *ask, "--format", "json")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", told)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", reported)
     assert_refused(deploy(scene, "--yes", "--approved", "0" * 32), f"the approved plan is {'0' * 32}")
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "by hand")
     assert_refused(deploy(scene, *ask), f"the approved plan is {digest}")

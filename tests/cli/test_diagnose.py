@@ -33,8 +33,8 @@ def test_no_value_address_or_name_of_a_device_is_told(monkeypatch: pytest.Monkey
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.internal:3128")
     done = run("diagnose", "--fabric", fabric)
     assert done.returncode == 0
-    for told in ("NETKIT_SECRET_SNMP_AUTH", "HTTPS_PROXY"):
-        assert told in done.stdout
+    for reported in ("NETKIT_SECRET_SNMP_AUTH", "HTTPS_PROXY"):
+        assert reported in done.stdout
     pools = yaml.safe_load((fabric / "fabric.yaml").read_text(encoding="utf-8"))["pools"]
     hidden = ["hunter2", "proxy.internal", "very-secret-site", "leaf01", "gpu01", str(Path.home())]
     for private in (*hidden, *(str(pool).rpartition(".")[0] for pool in pools.values())):

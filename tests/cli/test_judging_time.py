@@ -53,7 +53,7 @@ def _well() -> Iterator[Finding]:
     yield PASSED
 
 
-def told(checks: list[Check], limit: CheckDeadline | None = None) -> dict[str, list[tuple[Verdict, str]]]:
+def reported(checks: list[Check], limit: CheckDeadline | None = None) -> dict[str, list[tuple[Verdict, str]]]:
     found = judging.run(SCENE, checks, limit).results
     return {one.id: [(finding.verdict, finding.text) for finding in one.findings] for one in found}
 
@@ -82,7 +82,9 @@ def test_what_still_runs_at_the_end_is_broken_off_and_the_rest_is_not_judged(
     body: Callable[[], Iterable[Finding]], before: list[Any]
 ) -> None:
     handler = signal.getsignal(signal.SIGALRM)
-    found = told([named("well", _well), named("bad", body), named("late", _well)], Alarm(time.monotonic() + 0.3, WHY))
+    found = reported(
+        [named("well", _well), named("bad", body), named("late", _well)], Alarm(time.monotonic() + 0.3, WHY)
+    )
     (first, *rest) = found["bad[gpu01]"]
     assert first[0] is Verdict.ERROR
     assert first[1].startswith("the check failed: it was still running at the deadline")

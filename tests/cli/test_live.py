@@ -191,8 +191,8 @@ def test_deploy_resume_and_rollback_ask_the_hook_and_keep_who_approved(site: Sit
         ("resume", "CHG-12", "allowed"),
     ]
     assert begun["approval"]["approver"] == "bob@example.net"
-    told = site.netkit("history", run["run"]).stdout
-    assert told.count("system-location: row 3 → row 11") == len(SWITCHES)
+    reported = site.netkit("history", run["run"]).stdout
+    assert reported.count("system-location: row 3 → row 11") == len(SWITCHES)
 
 
 def test_devices_are_reached_only_once_they_are_trusted(site: Site, tmp_path: Path) -> None:

@@ -41,12 +41,16 @@ def test_a_snapshot_becomes_one_file_that_says_what_check_says(places: tuple[Pat
     out = tmp_path / "report.html"
     done = report(places, "--from", places[1], "-o", out)
     same = run("check", "--fabric", places[0], "--from", places[1], "--format", "json")
-    told = json.loads(same.stdout)
+    reported = json.loads(same.stdout)
     assert done.returncode == same.returncode == 4
-    assert done.stdout.startswith(f"{out}: small: {told['verdict']}: ")
+    assert done.stdout.startswith(f"{out}: small: {reported['verdict']}: ")
     found = data(out)
-    assert (found["verdict"], found["exit_code"], found["counts"]["examined"]) == (told["verdict"], 4, told["examined"])
-    assert [cause["head"]["text"] for cause in found["causes"]] == [one["head"]["text"] for one in told["causes"]]
+    assert (found["verdict"], found["exit_code"], found["counts"]["examined"]) == (
+        reported["verdict"],
+        4,
+        reported["examined"],
+    )
+    assert [cause["head"]["text"] for cause in found["causes"]] == [one["head"]["text"] for one in reported["causes"]]
     assert {one["name"]: one["state"] for one in found["devices"]} == {
         "leaf01": "fail",
         "leaf02": "fail",
@@ -66,7 +70,7 @@ def test_a_page_goes_through_a_link_and_into_a_pipe_and_never_over_them(tmp_path
     write_named(linked, "now")
     for write in (write_named, write_whole):
         reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
-        write(pipe, "told")
+        write(pipe, "reported")
         assert reader.communicate(timeout=PATIENCE_S)[0] == b"told"
     assert (linked.is_symlink(), pipe.is_fifo(), real.read_text(encoding="utf-8")) == (True, True, "now")
     assert {path.name for path in tmp_path.iterdir()} == {"real.html", "latest.html", "pipe"}

@@ -150,16 +150,16 @@ def test_a_run_speaks_only_when_a_cause_changed(fabric: Path) -> None:
 
 def test_changes_are_told_to_machines_and_tickets_too(fabric: Path) -> None:
     changes(fabric, BEGAN_S, 5)
-    told = json.loads(changes(fabric, BEGAN_S + 600, 900_000, "--format=json").stdout)
-    (one,) = told["changes"]
-    assert (told["fabric"], told["open"]) == (
+    reported = json.loads(changes(fabric, BEGAN_S + 600, 900_000, "--format=json").stdout)
+    (one,) = reported["changes"]
+    assert (reported["fabric"], reported["open"]) == (
         "small",
         {"error": 0, "fail": 1, "warn": 0, "unreached": 0, "silenced": 0},
     )
     assert (one["change"], one["before"], one["verdict"], one["since_s"]) == ("new", "pass", "fail", BEGAN_S + 600)
     assert (one["head"]["check"], one["head"]["place"], one["symptoms"]) == ("load.errors", "swp1s0", [])
     quiet = changes(fabric, BEGAN_S + 1200, 1_800_000, "--format=json")
-    assert json.loads(quiet.stdout) == {**told, "changes": []}
+    assert json.loads(quiet.stdout) == {**reported, "changes": []}
     markdown = changes(fabric, BEGAN_S + 1800, 1_800_000, "--format=markdown").stdout
     assert markdown.splitlines()[0] == "## small: 1 gone since the last run; nothing is open"
     assert markdown.splitlines()[2].startswith("- **gone**, was fail: ")

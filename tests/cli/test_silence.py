@@ -94,14 +94,14 @@ def test_a_wrong_file_stops_check_and_validate(places: tuple[Path, Path]) -> Non
     fabric, _ = places
     text = "silences:\n- check: load.error\n  where: leaf01\n  until: 2030-01-01T00:00:00Z\n  by: al\n  why: x\n"
     (fabric / "silences.yaml").write_text(text, encoding="utf-8")
-    told = f"{fabric}/silences.yaml:2: silences[0].check: no check 'load.error'; did you mean load.errors?"
-    assert_refused(check(places, "load"), told)
-    assert_refused(run("validate", "--fabric", fabric), told)
-    assert_refused(run("silence", "list", "--fabric", fabric), told)
+    reported = f"{fabric}/silences.yaml:2: silences[0].check: no check 'load.error'; did you mean load.errors?"
+    assert_refused(check(places, "load"), reported)
+    assert_refused(run("validate", "--fabric", fabric), reported)
+    assert_refused(run("silence", "list", "--fabric", fabric), reported)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("load.eror", "leaf01", "--until", "2d", "--reason", "x"), "no check 'load.eror'; did you mean load.errors?"),
         (("load", "leaf1", "--until", "2d", "--reason", "x"), "no device 'leaf1'; did you mean leaf01?"),
@@ -114,8 +114,8 @@ def test_a_wrong_file_stops_check_and_validate(places: tuple[Path, Path]) -> Non
         (("load", "leaf01", "--reason", "x"), "--until"),
     ],
 )
-def test_what_cannot_be_silenced_is_refused(places: tuple[Path, Path], words: tuple[str, ...], told: str) -> None:
-    assert_refused(run("silence", "add", *words, "--fabric", places[0]), told)
+def test_what_cannot_be_silenced_is_refused(places: tuple[Path, Path], words: tuple[str, ...], reported: str) -> None:
+    assert_refused(run("silence", "add", *words, "--fabric", places[0]), reported)
     assert not (places[0] / "silences.yaml").exists()
 
 
@@ -175,9 +175,9 @@ def told_of_silences(site: Site, noc: Web) -> None:
     assert site.check(is_bad=True).stdout.splitlines()[0] == (
         "small: 1 silenced since the last run; nothing is open; 1 silenced"
     )
-    told = noc.values()[-1]
-    assert (told["digest"], told["groups"][0]["word"]) == ("small: 1 silenced; nothing is open", "silenced")
-    assert "spare comes" in told["events"][0]["silence"]
+    reported = noc.values()[-1]
+    assert (reported["digest"], reported["groups"][0]["word"]) == ("small: 1 silenced; nothing is open", "silenced")
+    assert "spare comes" in reported["events"][0]["silence"]
     number = len(noc.values())
     assert site.check(is_bad=True).stdout == ""
     assert len(noc.values()) == number

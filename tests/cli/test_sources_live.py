@@ -90,13 +90,13 @@ def test_weak_light_and_a_storm_of_pauses_are_found_through_snmp(site: Site) -> 
     )
     with broken(site.lab, *faults):
         code, found = site.judged("--source", "snmp", "optics.light", "optics.loss", "pfc")
-    told = wrong(found)
+    reported = wrong(found)
     assert code == 1
-    assert ("optics.light", "leaf01", site.to_host) in told
-    assert ("pfc.origin", "gpu02", "rail1/3") in told
-    assert ("pfc.rate", "leaf01", f"{site.to_spine}/3") in told
+    assert ("optics.light", "leaf01", site.to_host) in reported
+    assert ("pfc.origin", "gpu02", "rail1/3") in reported
+    assert ("pfc.rate", "leaf01", f"{site.to_spine}/3") in reported
     if site.lab.name == "mixed":  # of these two agents, EOS tells the limits of its modules
-        assert ("optics.light", "spine01", site.of_spine) in told
+        assert ("optics.light", "spine01", site.of_spine) in reported
 
 
 @pytest.mark.parametrize("site", ["nvue"], indirect=True)

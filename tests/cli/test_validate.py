@@ -32,11 +32,11 @@ def fabric(tmp_path: Path) -> Path:
 def problems(fabric: Path) -> list[tuple[str, int, str]]:
     """Return the file, line and place of all that is wrong, which both ways to say it tell alike."""
     done, in_words = run("validate", "--fabric", fabric, "--format=json"), run("validate", "--fabric", fabric)
-    told = json.loads(done.stdout)
-    assert (done.returncode, in_words.returncode, told["valid"]) == (3, 3, False)
-    assert len(in_words.stderr.splitlines()) == len(told["problems"])
+    reported = json.loads(done.stdout)
+    assert (done.returncode, in_words.returncode, reported["valid"]) == (3, 3, False)
+    assert len(in_words.stderr.splitlines()) == len(reported["problems"])
     assert "hush" not in done.stdout + done.stderr + in_words.stderr
-    return [(Path(one["file"]).name, one["line"], ".".join(map(str, one["path"]))) for one in told["problems"]]
+    return [(Path(one["file"]).name, one["line"], ".".join(map(str, one["path"]))) for one in reported["problems"]]
 
 
 def test_settings_beside_the_intent_are_validated_too(fabric: Path) -> None:

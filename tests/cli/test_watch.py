@@ -42,11 +42,11 @@ def test_a_record_is_printed_as_text(file: Path) -> None:
 def test_a_part_of_a_record_is_told_to_programs(file: Path) -> None:
     done = run("watch", "--replay", file, "--for", "15s", "--format", "json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    first = told["ports"][0]
+    reported = json.loads(done.stdout)
+    first = reported["ports"][0]
     assert (first["device"], first["port"], first["what"], first["level"]) == ("gpu01", "rail0", "source", "source")
     assert (first["last"]["pause_out"], first["highest"]["pause_out"], first["last"]["errors"]) == (0.6, 0.6, None)
-    assert {one["device"]: one["state"] for one in told["devices"]}["gpu02"] == "gone"
+    assert {one["device"]: one["state"] for one in reported["devices"]}["gpu02"] == "gone"
 
 
 @pytest.mark.parametrize(

@@ -26,24 +26,24 @@ def watched(site: Site, *options: str | Path) -> dict[str, Any]:
     """Return what a watch saw."""
     done = site.netkit("watch", "--format", "json", *options)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    reported: dict[str, Any] = json.loads(done.stdout)
+    return reported
 
 
 def test_a_nic_that_pauses_is_first_and_its_record_says_the_same(site: Site, tmp_path: Path) -> None:
     record = tmp_path / "storm.jsonl.gz"
     assert site.lab.lab("break", "pause-storm", "gpu01:rail0").returncode == 0
     try:
-        told = watched(site, "--for", "8s", "--record", record)
+        reported = watched(site, "--for", "8s", "--record", record)
     finally:
         assert site.lab.lab("heal", "gpu01").returncode == 0
-    first = told["ports"][0]
+    first = reported["ports"][0]
     assert (first["device"], first["port"], first["what"]) == ("gpu01", "rail0", "source")
     assert first["last"]["pause_out"] > 0.4
-    assert all(one["samples"] > 1 for one in told["devices"])
+    assert all(one["samples"] > 1 for one in reported["devices"])
     again = json.loads(site.real(site.lab.fabric, "watch", "--replay", record, "--once", "--format", "json").stdout)
     assert [(one["device"], one["port"], one["what"]) for one in again["ports"]] == [
-        (one["device"], one["port"], one["what"]) for one in told["ports"]
+        (one["device"], one["port"], one["what"]) for one in reported["ports"]
     ]
 
 
@@ -53,11 +53,11 @@ def test_devices_that_lag_hang_or_are_gone_hold_up_no_other(site: Site) -> None:
         details = ["seconds=0.7"] if fault == "slow" else []
         assert site.lab.lab("break", fault, device, *details).returncode == 0
     try:
-        told = watched(site, "--for", "12s")
+        reported = watched(site, "--for", "12s")
     finally:
         for device in faults:
             site.lab.lab("heal", device)
-    found = {one["device"]: one for one in told["devices"]}
+    found = {one["device"]: one for one in reported["devices"]}
     assert found["gpu02"]["state"] == found["spine02"]["state"] == "gone"
     assert "cannot be reached" in found["gpu02"]["why"]
     assert found["spine01"]["samples"] == 0
@@ -67,9 +67,9 @@ def test_devices_that_lag_hang_or_are_gone_hold_up_no_other(site: Site) -> None:
 
 
 def test_switches_can_be_asked_by_snmp(site: Site) -> None:
-    told = watched(site, "--for", "8s", "--source", "snmp", "--limit", "leaf01")
-    assert told["devices"][0]["samples"] > 1, told["devices"]
-    assert all(one["last"]["rx_bps"] is not None for one in told["ports"])
+    reported = watched(site, "--for", "8s", "--source", "snmp", "--limit", "leaf01")
+    assert reported["devices"][0]["samples"] > 1, reported["devices"]
+    assert all(one["last"]["rx_bps"] is not None for one in reported["ports"])
 
 
 def test_once_ends_as_soon_as_there_are_rates(site: Site) -> None:

@@ -64,9 +64,9 @@ def test_from_empty_and_back(platform: str, tmp_path: Path) -> None:
 def assert_goes_and_comes_back(platform: str, tmp_path: Path, count: int) -> None:
     """Deploy so many of the fleets, one after the other, and take each back."""
     intent = values(platform, FIRST)
-    told: list[DeployEvent] = []
+    reported: list[DeployEvent] = []
     with running(write_fabric(tmp_path / "fabric", intent), "--bare", name="b") as lab:
-        first = Fleet(lab, tmp_path / "runs", built(intent), on_event=told.append)
+        first = Fleet(lab, tmp_path / "runs", built(intent), on_event=reported.append)
         was = first.configs()
         assert set(was) == set(first.names)
         steps = []
@@ -80,5 +80,5 @@ def assert_goes_and_comes_back(platform: str, tmp_path: Path, count: int) -> Non
     assert "@secret:" in repr(first.intended())
     left = [file.read_bytes().decode("latin-1") for file in first.runs.rglob("*") if file.is_file()]
     assert left
-    assert told
-    assert not [word for word in map(secret, SECRETS) if word in "".join(left) or word in repr(told)]
+    assert reported
+    assert not [word for word in map(secret, SECRETS) if word in "".join(left) or word in repr(reported)]

@@ -133,8 +133,8 @@ def test_who_looks_sees_a_run_that_holds_the_lock_and_takes_nothing(tmp_path: Pa
 
 
 def test_a_run_of_another_machine_cannot_be_seen(tmp_path: Path) -> None:
-    told = {"user": "alice", "pid": os.getpid(), "host": "elsewhere", "run": "run-7", "since": ""}
-    (tmp_path / "ai1.lock").write_text(json.dumps(told), encoding="utf-8")
+    reported = {"user": "alice", "pid": os.getpid(), "host": "elsewhere", "run": "run-7", "since": ""}
+    (tmp_path / "ai1.lock").write_text(json.dumps(reported), encoding="utf-8")
     assert is_running(tmp_path, "ai1", "run-7") is None
     (tmp_path / "ai1.lock").write_text('{"run"', encoding="utf-8")
     assert is_running(tmp_path, "ai1", "run-7") is False

@@ -66,8 +66,8 @@ def test_a_run_that_goes_on_tells_its_wave_and_the_devices_in_it(found: Scene) -
     (after,) = recent(found).read(5)
     assert after.is_running is False, "it was killed"
     lock = f"{found.fabric.name}.lock"
-    assert {name: told for name, told in files_of(found.root).items() if name != lock} == {
-        name: told for name, told in before.items() if name != lock
+    assert {name: reported for name, reported in files_of(found.root).items() if name != lock} == {
+        name: reported for name, reported in before.items() if name != lock
     }
 
 

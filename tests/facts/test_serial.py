@@ -93,10 +93,10 @@ def test_what_is_no_number_is_not_written() -> None:
     line = Line("rs", lane_ber={1: float("inf"), 2: 1e-9})
     facts = Facts(modules={"swp1": Module(lanes=lanes)}, lines={"swp1": line})
     seen = Snapshot("f", 1.0, {"a": Observation("a", "nvue", facts)})
-    told = Facts(
+    parsed = Facts(
         modules={"swp1": Module(lanes={1: Lane(None, 2.5), 2: Lane()})}, lines={"swp1": Line("rs", lane_ber={2: 1e-9})}
     )
-    assert serial.load(serial.dump(seen), "f").devices["a"].facts == told
+    assert serial.load(serial.dump(seen), "f").devices["a"].facts == parsed
 
 
 def test_samples_at_no_time_are_refused() -> None:

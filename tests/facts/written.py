@@ -14,7 +14,7 @@ from tests.conftest import UPDATE
 ADAPTER = TypeAdapter(Facts)
 
 
-def told(view: View, *texts: str) -> Facts:
+def parsed(view: View, *texts: str) -> Facts:
     """Return what a view makes of texts: only what it yields, each of it told or absent for a reason."""
     found = view.parse(*texts)
     assert {kind for kind in KINDS if getattr(found, kind) is not NOT_ASKED} == view.yields

@@ -20,10 +20,10 @@ def found(was: Facts | Observation, now: Facts | Observation, light_db: float = 
     sides = [one if isinstance(one, Observation) else Observation("leaf01", "nvue", one) for one in (was, now)]
     before, after = (Snapshot("small", at_s, {"leaf01": one}) for at_s, one in zip((0.0, HOUR_S), sides, strict=True))
     both = differences(before, after, ["leaf01"], KINDS, light_db)
-    return [told(one) for one in both.found]
+    return [reported(one) for one in both.found]
 
 
-def told(one: Difference) -> tuple[Any, ...]:
+def reported(one: Difference) -> tuple[Any, ...]:
     return one.kind, one.place, one.what, one.was, one.now, one.is_worse
 
 
@@ -186,7 +186,7 @@ def test_a_device_that_is_not_reached_any_more_is_one_difference() -> None:
     assert found(was, now) == [("device", "", "reached", "reached", "connection refused", True)]
     assert found(now, was) == [("device", "", "reached", "connection refused", "reached", False)]
     gone = differences(Snapshot("s", 0.0, {"leaf01": was}), Snapshot("s", 1.0, {}), ["leaf01", "leaf09"], KINDS, 2.0)
-    assert [told(one) for one in gone.found] == [("device", "", "in the snapshot", "seen", "", None)]
+    assert [reported(one) for one in gone.found] == [("device", "", "in the snapshot", "seen", "", None)]
 
 
 def counted(drops: int, pauses: int, seconds: float = 10.0) -> Observation:

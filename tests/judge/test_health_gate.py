@@ -81,11 +81,11 @@ class Scene:
     name: str = "leaf01"
     sample: str = ""
     others: GateAnswer = field(default_factory=lambda: GateAnswer("healthy", sample="mine"))
-    told: list[GateQuestion] = field(default_factory=list)
+    reported: list[GateQuestion] = field(default_factory=list)
 
     def ask(self, moment: Moment, **more: Any) -> GateAnswer:
         def others(question: GateQuestion) -> GateAnswer:
-            self.told.append(question)
+            self.reported.append(question)
             return self.others
 
         clock = DeployClock(lambda: self.device.now_s, self.device.sleep_s, lambda: self.device.now_s)
@@ -102,7 +102,7 @@ def test_what_is_as_before_is_healthy_and_the_other_gate_gets_its_own_sample_bac
     scene = Scene(Device())
     assert scene.ask(Moment.BEFORE).is_healthy
     assert scene.ask(Moment.AFTER, time_limit_s=5) == GateAnswer("healthy")
-    assert [one.sample for one in scene.told] == ["", "mine"]
+    assert [one.sample for one in scene.reported] == ["", "mine"]
     assert "modules" not in scene.device.asked
 
 

@@ -198,8 +198,8 @@ def test_each_entry_says_how_it_stands() -> None:
     ]
     after = silenced(judged(found(fail("swp1", "down")), unreached=(("leaf09", "refused"),)), entries, NOW_S, LAYERS)
     whole = states(entries, after, NOW_S, {"healed"}, is_whole=True)
-    told = {one.silence.id: one.state for one in whole}
-    assert told == {name: "active" if name == "unseen" else name for name in told}
+    reported = {one.silence.id: one.state for one in whole}
+    assert reported == {name: "active" if name == "unseen" else name for name in reported}
     assert [one.findings for one in whole] == [1, 0, 0, 0, 0, 0]
     part = states(entries, after, NOW_S, {"healed"}, is_whole=False)
     assert [one.state for one in part if one.silence.id == "unmatched"] == ["active"]

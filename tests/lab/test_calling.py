@@ -6,7 +6,7 @@ BEGAN_S = 1000.0
 INTERVAL_S = 0.5
 
 
-def told(*numbers: int, sent: int) -> str:
+def reported(*numbers: int, sent: int) -> str:
     """Return the output of ping when these packets were answered."""
     lines = [
         f"[{BEGAN_S + number * INTERVAL_S + 0.001:.6f}] 64 bytes from 127.0.0.1: icmp_seq={number} ttl=62 time=1.00 ms"
@@ -17,7 +17,7 @@ def told(*numbers: int, sent: int) -> str:
 
 
 def heard(*numbers: int, sent: int) -> PingResult:
-    return parse_ping("a", told(*numbers, sent=sent), BEGAN_S, BEGAN_S + sent * INTERVAL_S)
+    return parse_ping("a", reported(*numbers, sent=sent), BEGAN_S, BEGAN_S + sent * INTERVAL_S)
 
 
 def test_a_call_that_is_answered_has_no_gaps() -> None:
@@ -51,7 +51,7 @@ def test_a_call_without_any_answer_is_one_gap() -> None:
 
 
 def test_packets_that_a_host_has_no_way_for_count_where_they_were_not_sent() -> None:
-    lines = told(1, 2, 4, sent=4).splitlines()
+    lines = reported(1, 2, 4, sent=4).splitlines()
     text = "\n".join([*lines[:3], *["ping: sendmsg: Network is unreachable"] * 3, *lines[3:]])
     assert parse_ping("a", text, BEGAN_S, BEGAN_S + 4) == PingResult("a", 7, (Gap(1001.0, 1002.0, 4),))
     text = "\n".join([*["ping: sendmsg: Network is unreachable"] * 2, "", "0 packets transmitted, 0 received"])

@@ -201,8 +201,8 @@ def test_a_link_flaps_at_both_ends_until_it_is_healed(scene: Scene) -> None:
 def test_a_link_that_is_slow_to_come_up_goes_once_and_a_swapped_module_is_quick(scene: Scene) -> None:
     def outage_s(device: str, port: str) -> float:
         """Return how long the link was gone the last time, by zebra; less than nothing while it is."""
-        told = json.loads(scene.nodes[device].out("vtysh", "-d", "zebra", "-c", "show interface json"))[port]
-        went, came = (told.get(key, "0").rpartition(" ")[2] for key in ("lastLinkDown", "lastLinkUp"))
+        reported = json.loads(scene.nodes[device].out("vtysh", "-d", "zebra", "-c", "show interface json"))[port]
+        went, came = (reported.get(key, "0").rpartition(" ")[2] for key in ("lastLinkDown", "lastLinkUp"))
         return seconds(came) - seconds(went)
 
     def seconds(time_of_day: str) -> float:

@@ -71,10 +71,10 @@ def link(one: Mapping[str, Any]) -> netlink.KernelLink:
 
 def test_links_are_those_ip_shows(where: str) -> None:
     for _ in range(20):  # what the kernel sends by itself may come between the two
-        found, told = netlink.links(where), shown(where)
-        if found == told:
+        found, reported = netlink.links(where), shown(where)
+        if found == reported:
             break
-    assert found == told
+    assert found == reported
     assert {name: (one.is_enabled, one.has_carrier) for name, one in found.items() if name.startswith("p")} == {
         "p1": (True, True),
         "p2": (True, False),

@@ -90,17 +90,17 @@ def command_lines() -> Iterator[bytes]:
 
 def test_what_the_switch_says_of_itself_comes_from_its_state(agent: SnmpAgent) -> None:
     agent.apply(state())
-    told = values(ask(agent, "snmpwalk", ".1.3.6.1.2.1.1"))
-    assert told[SYS_NAME] == 'STRING: "leaf-7"'
-    assert told[".1.3.6.1.2.1.1.6.0"] == 'STRING: "row 3"'
-    assert told[".1.3.6.1.2.1.1.4.0"] == 'STRING: "noc"'
-    assert "Cumulus" in told[".1.3.6.1.2.1.1.1.0"]
+    reported = values(ask(agent, "snmpwalk", ".1.3.6.1.2.1.1"))
+    assert reported[SYS_NAME] == 'STRING: "leaf-7"'
+    assert reported[".1.3.6.1.2.1.1.6.0"] == 'STRING: "row 3"'
+    assert reported[".1.3.6.1.2.1.1.4.0"] == 'STRING: "noc"'
+    assert "Cumulus" in reported[".1.3.6.1.2.1.1.1.0"]
 
 
 def test_the_counters_of_all_ports_are_served_in_64_bits(agent: SnmpAgent) -> None:
     agent.apply(state())
-    told = values(ask(agent, "snmpwalk", IF_NAMES)) | values(ask(agent, "snmpbulkwalk", HC_IN))
-    assert told == {
+    reported = values(ask(agent, "snmpwalk", IF_NAMES)) | values(ask(agent, "snmpbulkwalk", HC_IN))
+    assert reported == {
         f"{IF_NAMES}.3": 'STRING: "swp1s0"',
         f"{IF_NAMES}.4": 'STRING: "swp1s1"',
         f"{HC_IN}.3": f"Counter64: {2**33 + 1}",
@@ -122,10 +122,10 @@ def test_a_walk_and_a_bulk_walk_of_everything_agree_and_never_go_back(agent: Snm
 
 def test_get_answers_each_of_several_names_and_says_which_are_unknown(agent: SnmpAgent) -> None:
     agent.apply(state())
-    told = values(ask(agent, "snmpget", SYS_NAME, f"{IF_NAMES}.3", f"{IF_NAMES}.99"))
-    assert told[SYS_NAME] == 'STRING: "leaf-7"'
-    assert told[f"{IF_NAMES}.3"] == 'STRING: "swp1s0"'
-    assert "No Such" in told[f"{IF_NAMES}.99"]
+    reported = values(ask(agent, "snmpget", SYS_NAME, f"{IF_NAMES}.3", f"{IF_NAMES}.99"))
+    assert reported[SYS_NAME] == 'STRING: "leaf-7"'
+    assert reported[f"{IF_NAMES}.3"] == 'STRING: "swp1s0"'
+    assert "No Such" in reported[f"{IF_NAMES}.99"]
 
 
 def test_nothing_can_be_set(agent: SnmpAgent) -> None:

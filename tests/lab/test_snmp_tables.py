@@ -47,10 +47,10 @@ def shown(platform: str) -> SnmpSnapshot:
     """Return a switch with an optic, a second optic that shares its module, and a copper cable that is down."""
     first, second, third = NAMES[platform]
     readings = (port(first, 1), port(second, 3, first_lane=5), port(third, 2, kind="copper"))
-    told = PortState(first, description="to gpu01", qos=QosState(ecn={3: EcnState(1, 2, 3)}), alias="etp1a")
+    reported = PortState(first, description="to gpu01", qos=QosState(ecn={3: EcnState(1, 2, 3)}), alias="etp1a")
     if platform != "sonic":
-        told = PortState(told.name, description=told.description, qos=told.qos)
-    return snapshot(leaf(platform), SwitchState("leaf", (told,)), readings)
+        reported = PortState(reported.name, description=reported.description, qos=reported.qos)
+    return snapshot(leaf(platform), SwitchState("leaf", (reported,)), readings)
 
 
 def by_oid(rows: Iterable[MibRow]) -> dict[Oid, int | bytes | Oid]:

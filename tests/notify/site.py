@@ -28,8 +28,8 @@ class Site:
 
     def write(self, *receivers: Mapping[str, Any], **settings: Any) -> None:
         """Write notify.yaml."""
-        told = {"receivers": [dict(one) for one in receivers], "flapping": CALM, **settings}
-        (self.fabric / "notify.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
+        reported = {"receivers": [dict(one) for one in receivers], "flapping": CALM, **settings}
+        (self.fabric / "notify.yaml").write_text(yaml.safe_dump(reported), encoding="utf-8")
 
     def check(
         self, *options: str | Path, is_bad: bool, every_s: float = 600, before: Callable[[], None] | None = None
@@ -56,6 +56,6 @@ def webhook(url: str, name: str = "noc", **more: Any) -> dict[str, Any]:
     return {"name": name, "kind": "webhook", "url": url, **more}
 
 
-def told(done: Done) -> tuple[int, str]:
+def reported(done: Done) -> tuple[int, str]:
     """Return how a check ended, and what it complained of."""
     return done.returncode, done.stderr

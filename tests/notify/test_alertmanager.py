@@ -15,7 +15,7 @@ import pytest
 
 from tests.command import run
 from tests.lab.running import until
-from tests.notify.site import Site, told
+from tests.notify.site import Site, reported
 from tests.notify.test_mail import free_port
 from tests.notify.web import web
 
@@ -64,21 +64,21 @@ def alerts(url: str) -> list[dict[str, Any]]:
 def test_an_alert_fires_while_a_state_lasts_and_ends_with_it(site: Site, tmp_path: Path) -> None:
     with web() as hook, alertmanager(tmp_path, hook.url) as url:
         site.write({"name": "am", "kind": "alertmanager", "url": url, "minimum": "fail"})
-        assert told(site.check(is_bad=False)) == (1, "")
+        assert reported(site.check(is_bad=False)) == (1, "")
         assert alerts(url) == []
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
         (first,) = alerts(url)
         labels = {"alertname": "NetkitCheck", "fabric": "small", "check": "load.errors", "device": "leaf01"}
         assert first["labels"] == {**labels, "place": "swp1s0", "severity": "critical"}
         assert first["annotations"]["summary"].startswith("load.errors[leaf01] swp1s0: 900000 packets arrived damaged")
         assert first["annotations"]["remedy"]
         assert first["status"]["state"] == "active"
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
         (second,) = alerts(url)
         assert second["annotations"] == first["annotations"]
         assert (second["fingerprint"], second["startsAt"]) == (first["fingerprint"], first["startsAt"])
         assert second["endsAt"] > first["endsAt"]
-        assert told(site.check(is_bad=False)) == (0, "")
+        assert reported(site.check(is_bad=False)) == (0, "")
         assert alerts(url) == []
         until(lambda: [one["status"] for one in hook.values()] == ["firing", "resolved"], "both are told")
         assert [[one["fingerprint"] for one in value["alerts"]] for value in hook.values()] == [
@@ -98,7 +98,7 @@ def test_what_ended_while_alertmanager_was_away_ends_when_it_is_back(
         site.write({"name": "am", "kind": "alertmanager", "url": "http://127.0.0.1:1"})
         assert "am was not notified: it cannot be reached" in site.check(is_bad=False).stderr
         site.write({"name": "am", "kind": "alertmanager", "url": url})
-        assert told(site.check(is_bad=False)) == (0, "")
+        assert reported(site.check(is_bad=False)) == (0, "")
         assert alerts(url) == []
 
 

@@ -21,7 +21,7 @@ ROUNDS = st.lists(st.tuples(VERDICTS, st.integers(1, 900)), max_size=60)
 News = list[tuple[Kind, Verdict, float]]
 
 
-def told(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> tuple[News, NotifiedState, float]:
+def reported(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> tuple[News, NotifiedState, float]:
     """Return what is told of rounds, what is known after them, and when they ended."""
     known, news, at_s = NotifiedState(), News(), 0.0
     for verdict, after_s in rounds:
@@ -35,16 +35,16 @@ def told(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> tuple[New
 def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> None:
     last = rounds[-1][0] if rounds else Verdict.PASS
     lasting = [*rounds, *[(last, 300)] * 12]
-    news, known, _ = told(lasting, limits)
+    news, known, _ = reported(lasting, limits)
     assert (known.verdict, known.now, known.is_flapping) == (last, last, False)
     final = [verdict for kind, verdict, _ in news if kind != "flapping"]
     assert (final[-1] if final else Verdict.PASS) is last
-    assert told([*lasting, *[(last, 300)] * 50], limits)[0] == news
+    assert reported([*lasting, *[(last, 300)] * 50], limits)[0] == news
 
 
 @given(ROUNDS, LIMITS)
 def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> None:
-    news = [("changed", Verdict.PASS, 0.0), *told(rounds, limits)[0]]
+    news = [("changed", Verdict.PASS, 0.0), *reported(rounds, limits)[0]]
     for (before, verdict, _), (kind, now, _) in pairwise(news):
         assert (before == "flapping") is (kind == "settled" or (kind == "flapping" and before == "flapping"))
         assert kind != "changed" or verdict is not now
@@ -54,7 +54,7 @@ def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, in
 def test_without_flapping_each_change_is_told_when_it_comes(rounds: Sequence[tuple[Verdict, int]]) -> None:
     found = [Verdict.PASS, *(verdict for verdict, _ in rounds)]
     changes = [now for before, now in pairwise(found) if before is not now]
-    news = told(rounds, FlapLimits(changes=1000))[0]
+    news = reported(rounds, FlapLimits(changes=1000))[0]
     assert [verdict for _, verdict, _ in news] == changes
     assert {kind for kind, _, _ in news} <= {"changed"}
 
@@ -62,7 +62,7 @@ def test_without_flapping_each_change_is_told_when_it_comes(rounds: Sequence[tup
 @given(ROUNDS, st.integers(1, 4))
 def test_no_window_holds_more_than_is_allowed(rounds: Sequence[tuple[Verdict, int]], most: int) -> None:
     limits = FlapLimits(changes=most, window_s=900, calm_s=900)
-    changed = [at_s for kind, _, at_s in told(rounds, limits)[0] if kind == "changed"]
+    changed = [at_s for kind, _, at_s in reported(rounds, limits)[0] if kind == "changed"]
     for at_s in changed:
         assert sum(at_s - limits.window_s < one <= at_s for one in changed) <= limits.changes
 
@@ -70,7 +70,9 @@ def test_no_window_holds_more_than_is_allowed(rounds: Sequence[tuple[Verdict, in
 def test_a_change_too_many_is_flapping_until_it_is_calm() -> None:
     limits = FlapLimits(changes=2, window_s=3600, calm_s=900)
     bad, well = Verdict.FAIL, Verdict.PASS
-    news, _, _ = told([(bad, 300), (well, 300), (bad, 300), (well, 300), (bad, 300), (bad, 600), (bad, 300)], limits)
+    news, _, _ = reported(
+        [(bad, 300), (well, 300), (bad, 300), (well, 300), (bad, 300), (bad, 600), (bad, 300)], limits
+    )
     assert news == [
         ("changed", bad, 300.0),
         ("changed", well, 600.0),
@@ -83,7 +85,7 @@ def test_what_gets_worse_while_it_flaps_is_told_at_once() -> None:
     limits = FlapLimits(changes=2, window_s=3600, calm_s=900)
     dim, bad, well = Verdict.WARN, Verdict.FAIL, Verdict.PASS
     found = [(dim, 300), (well, 300), (dim, 300), (bad, 300), (dim, 300), (bad, 300), (bad, 900)]
-    news, known, _ = told(found, limits)
+    news, known, _ = reported(found, limits)
     assert news == [
         ("changed", dim, 300.0),
         ("changed", well, 600.0),

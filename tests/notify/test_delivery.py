@@ -10,7 +10,7 @@ import pytest
 
 from tests.command import assert_refused, run
 from tests.notify.certificate import made
-from tests.notify.site import Site, told, webhook
+from tests.notify.site import Site, reported, webhook
 from tests.notify.web import web
 
 STATE = "load.errors[leaf01] swp1s0"
@@ -21,7 +21,7 @@ def test_each_change_is_told_once(site: Site) -> None:
         site.write(webhook(receiver.url))
         for is_bad in (False, False, True, True, False, False, True):
             done = site.check(is_bad=is_bad)
-            assert told(done) == (int(is_bad or site.rounds == 1), "")
+            assert reported(done) == (int(is_bad or site.rounds == 1), "")
     assert receiver.events() == [(STATE, "pass", "fail"), (STATE, "fail", "pass"), (STATE, "pass", "fail")]
     assert len(receiver.got) == 3
     first, well, _ = receiver.values()
@@ -40,7 +40,7 @@ def test_a_message_is_signed_and_carries_its_token(site: Site, monkeypatch: pyte
             {"name": "n", "kind": "webhook", "url_secret": "HOOK", "hmac_secret": "SIGN", "token_secret": "TOKEN"}
         )
         site.check(is_bad=False)
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
     (got,) = receiver.got
     signed = hmac.new(b"a signing secret", got.data, hashlib.sha256).hexdigest()
     assert got.headers["X-Netkit-Signature"] == f"sha256={signed}"
@@ -60,7 +60,7 @@ def test_what_a_receiver_missed_is_told_when_it_is_back(site: Site, monkeypatch:
         why = "it cannot be reached: Connection refused; check its address, and whether it runs"
         assert done.stderr == f"warning: notify: noc was not notified: {why}; the next run tries again\n"
     with web(port) as receiver:
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
     assert receiver.events() == [(STATE, "pass", "fail"), (STATE, "fail", "pass"), (STATE, "pass", "fail")]
     assert [one["rounds"] for one in receiver.values()] == [1, 2]
 
@@ -79,7 +79,7 @@ def test_a_message_whose_answer_was_lost_is_sent_again_under_its_name(
             "noc was not notified: it answers with status 500; see the receiver's log; the next run tries again"
             in done.stderr
         )
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
     first, second = receiver.got
     assert first.data == second.data
 
@@ -146,7 +146,7 @@ def test_a_receiver_that_is_down_is_left_in_peace_for_a_while(site: Site) -> Non
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
         assert "503" in site.check(is_bad=True).stderr
-        assert told(site.check(is_bad=False)) == (0, "")
+        assert reported(site.check(is_bad=False)) == (0, "")
     assert len(receiver.got) == 1
     done = run("notify", "--fabric", site.fabric, "--store")
     assert " ".join(done.stdout.splitlines()[1].split()) == "noc webhook warn * * 2 rounds, tried 1 times"
@@ -168,7 +168,7 @@ def test_a_proxy_is_not_asked_for_this_machine(site: Site, monkeypatch: pytest.M
         monkeypatch.delenv("no_proxy", raising=False)
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
     assert (len(receiver.got), proxy.got) == (1, [])
 
 
@@ -223,7 +223,7 @@ def test_receivers_are_told_what_they_asked_for(site: Site) -> None:
             webhook(optics.url, "optics", checks=["optics.*"]),
         )
         site.check(is_bad=False)
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
     assert [len(one.got) for one in (everything, spines, optics)] == [1, 0, 0]
 
 

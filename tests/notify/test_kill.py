@@ -11,7 +11,7 @@ from netkit.notify.delivery import Sender
 from netkit.store import Source
 from netkit.store.outbox import Outbox
 from netkit.store.store import open_store
-from tests.notify.site import Site, told, webhook
+from tests.notify.site import Site, reported, webhook
 from tests.notify.web import web
 
 STATE = "load.errors[leaf01] swp1s0"
@@ -48,8 +48,8 @@ def test_what_a_killed_check_had_to_tell_is_told_by_the_next(
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
         assert site.check(is_bad=True, before=moment).returncode == -signal.SIGKILL
-        assert told(site.check(is_bad=True)) == (1, "")
-        assert told(site.check(is_bad=False)) == (0, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=False)) == (0, "")
     assert receiver.events() == [(STATE, "pass", "fail"), (STATE, "fail", "pass")]
     assert len({one.data for one in receiver.got}) == 2
     assert len(receiver.got) == messages + 1
@@ -63,5 +63,5 @@ def test_what_may_be_on_its_way_is_not_sent_by_another(site: Site) -> None:
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
         assert site.check(is_bad=True, before=before_marking).returncode == -signal.SIGKILL
-        assert told(site.check(is_bad=False)) == (0, "")
+        assert reported(site.check(is_bad=False)) == (0, "")
     assert len(receiver.got) == 1

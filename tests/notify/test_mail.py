@@ -15,7 +15,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from tests.notify.certificate import made
-from tests.notify.site import Site, told, webhook
+from tests.notify.site import Site, reported, webhook
 from tests.notify.web import web
 
 USER, PASSWORD = "netkit", "a mail password"
@@ -91,7 +91,7 @@ def test_a_mail_is_handed_over_in_private_after_a_login(
         secret = {"user": USER, "password_secret": "MAIL", "ca_file": str(certificate)}
         site.write(receiver(port, security=security, **secret))
         site.check(is_bad=False)
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
     ((to, mail),) = mailbox.got
     assert to == ["noc@example.net"]
     assert mail["Subject"] == "[netkit] small: 1 new; 1 cause open: 1 fail"
@@ -138,7 +138,7 @@ def test_whom_one_address_was_refused_for_is_not_told_twice(site: Site, monkeypa
         site.write(receiver(port, security="none", to=["noc@example.net", "gone@example.net"]))
         site.check(is_bad=False)
         assert "mail: it refuses gone@example.net; the others received it" in site.check(is_bad=True).stderr
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
     assert [to for to, _ in mailbox.got] == [["noc@example.net"]]
 
 
@@ -164,7 +164,7 @@ def test_a_password_that_mail_cannot_carry_keeps_nothing_from_the_others(
         done = site.check(is_bad=True)
     what = "its host, user, password or an address has characters that mail cannot carry"
     why = f"{what}; write them in ASCII; see notify.yaml"
-    assert told(done) == (1, f"warning: notify: mail was not notified: {why}; the next run tries again\n")
+    assert reported(done) == (1, f"warning: notify: mail was not notified: {why}; the next run tries again\n")
     assert len(other.got) == 1
 
 
@@ -188,7 +188,7 @@ def test_a_mail_that_was_taken_is_not_sent_again_however_the_server_parts(site: 
     try:
         site.write(receiver(port, security="none"))
         site.check(is_bad=False)
-        assert told(site.check(is_bad=True)) == (1, "")
+        assert reported(site.check(is_bad=True)) == (1, "")
     finally:
         controller.stop()
     assert len(mailbox.got) == 1

@@ -89,8 +89,8 @@ EVENTS = st.lists(
 @settings(max_examples=examples(30))
 @given(EVENTS, st.integers(1, 40), TEXTS)
 def test_slack_takes_every_message(events: list[object], most: int, fabric: str) -> None:
-    told = message(events, fabric)  # type: ignore[arg-type]
-    found = receiver.slack_payload(told, most)
+    reported = message(events, fabric)  # type: ignore[arg-type]
+    found = receiver.slack_payload(reported, most)
     assert 1 <= len(found["blocks"]) <= 50
     assert 0 < len(found["text"]) <= 4000
     assert "<" not in found["text"]

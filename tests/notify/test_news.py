@@ -36,10 +36,12 @@ class Course:
     def round(self, states: Mapping[Key, tuple[Verdict, str]], *findings: Finding) -> list[StateEvent]:
         """Return what a run gives reason to tell."""
         self.at_s += 600
-        told = {key: CheckState(key, verdict, self.at_s, self.at_s, text) for key, (verdict, text) in states.items()}
+        reported = {
+            key: CheckState(key, verdict, self.at_s, self.at_s, text) for key, (verdict, text) in states.items()
+        }
         found = cause_groups(findings, {"links.up": "link", "bgp.sessions": "routing"})
         now = NotifyRound(SOURCE, self.at_s, found, Extent(self.devices, self.checks), self.limits)
-        telling = decide(self.memory, told, now, self._noted)
+        telling = decide(self.memory, reported, now, self._noted)
         kept: dict[Key, str] = {**self.memory, **telling.memory}
         self.memory = {key: text for key, text in kept.items() if text}
         assert self.last is not None
@@ -134,8 +136,8 @@ RECEIVER = Alertmanager(name="am", kind="alertmanager", url="http://127.0.0.1:1"
 
 def fired(news: News | None) -> Iterator[tuple[str, str, bool]]:
     assert news is not None
-    told = alert.body(news, RECEIVER, SOURCE) or {"alerts": []}
-    for one in told["alerts"]:
+    reported = alert.body(news, RECEIVER, SOURCE) or {"alerts": []}
+    for one in reported["alerts"]:
         yield one["labels"]["check"], one["labels"]["severity"], "ended_s" not in one
 
 
@@ -173,8 +175,8 @@ def test_of_several_rounds_an_alertmanager_is_told_how_they_end() -> None:
         course.round({DOWN: (verdict, "down")})
         assert course.last is not None
         bodies.append(alert.body(course.last, RECEIVER, SOURCE))
-    told = alert.payload(bodies, course.at_s + 5, 3600, "")
-    ends = {one["labels"]["severity"]: one["endsAt"] for one in told}
+    reported = alert.payload(bodies, course.at_s + 5, 3600, "")
+    ends = {one["labels"]["severity"]: one["endsAt"] for one in reported}
     assert ends == {"warning": alert.moment(course.at_s + 3605), "critical": alert.moment(course.at_s)}
 
 

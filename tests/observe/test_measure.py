@@ -48,8 +48,8 @@ class Answering:
         if "command -v" in command:
             return Reply("ib_write_bw\nib_read_lat\n")
         said = command.partition("printf ")[2].partition("; ")[0] or "''"
-        told = subprocess.run(["sh", "-c", f"printf {said}"], capture_output=True, text=True, check=True).stdout
-        return Reply(told + WRITE) if "ib_write_bw" in command else Reply(told, "exit code 1: Couldn't connect")
+        reported = subprocess.run(["sh", "-c", f"printf {said}"], capture_output=True, text=True, check=True).stdout
+        return Reply(reported + WRITE) if "ib_write_bw" in command else Reply(reported, "exit code 1: Couldn't connect")
 
     def running_files(self) -> Mapping[str, str | None]:
         raise AssertionError("nobody may ask for files")

@@ -22,8 +22,8 @@ class Measuring(Answering):
     """A host that answers as ib_read_lat does."""
 
     def _reply(self, command: str) -> Reply:
-        told = super()._reply(command)
-        return told if not told.failure else Reply(told.text + LATENCY)
+        reported = super()._reply(command)
+        return reported if not reported.failure else Reply(reported.text + LATENCY)
 
 
 def test_no_host_takes_part_twice_in_a_round_and_every_host_measures() -> None:

@@ -23,12 +23,12 @@ CASES = [
 def test_lines_made_by_hand_are_read(platform: str, case: dict[str, Any]) -> None:
     model = MODELS[platform]
     assert model.router is not None
-    assert sorted(told(model.router(model.parse({FILES[platform]: case["text"]})))) == sorted(
+    assert sorted(reported(model.router(model.parse({FILES[platform]: case["text"]})))) == sorted(
         case["reads"].splitlines()
     )
 
 
-def told(router: Router) -> Iterator[str]:
+def reported(router: Router) -> Iterator[str]:
     """Yield what a router says, but for its AS number and what its interfaces are."""
     for name, rules in router.prefix_lists.items():
         shown = (

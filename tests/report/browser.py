@@ -101,10 +101,10 @@ class Browser:
 
     def focused(self) -> str:
         """Return what the element with the focus is called."""
-        told: str = self.run(
+        reported: str = self.run(
             "const on = document.activeElement; return on.getAttribute('aria-label') || on.id || on.tagName"
         )
-        return told
+        return reported
 
     def command(self, method: str, **parameters: object) -> Any:
         """Give a command of the DevTools protocol."""
@@ -141,8 +141,8 @@ class Browser:
     def requests(self) -> list[str]:
         """Return the addresses that were asked for since it was last asked."""
         entries = _post(f"{self.session}/se/log", {"type": "performance"})
-        told = [json.loads(entry["message"])["message"] for entry in entries]
-        return [one["params"]["request"]["url"] for one in told if one["method"] == "Network.requestWillBeSent"]
+        reported = [json.loads(entry["message"])["message"] for entry in entries]
+        return [one["params"]["request"]["url"] for one in reported if one["method"] == "Network.requestWillBeSent"]
 
 
 def _save(file: Path, data: str) -> None:

@@ -111,8 +111,8 @@ def misnamed(name: str) -> Sick:
         modules, neighbors = mapped(one.facts, "modules"), mapped(one.facts, "neighbors")
         port = next(iter(neighbors))
         module = replace(modules[port], vendor=name, serial=name)
-        told = {**neighbors, port: (Neighbor(name, name),)}
-        return replace(one, facts=replace(one.facts, modules={**modules, port: module}, neighbors=told))
+        output = {**neighbors, port: (Neighbor(name, name),)}
+        return replace(one, facts=replace(one.facts, modules={**modules, port: module}, neighbors=output))
 
     return make
 

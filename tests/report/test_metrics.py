@@ -64,7 +64,7 @@ def samples(name: str) -> list[str]:
 
 def test_every_counter_has_a_metric() -> None:
     assert set(COUNTED) == set(COUNTERS)
-    assert not {told.family for told in COUNTED.values()} & set(GAUGES)
+    assert not {reported.family for reported in COUNTED.values()} & set(GAUGES)
 
 
 def test_values_are_in_base_units_and_only_of_the_design() -> None:
@@ -90,7 +90,7 @@ def test_only_peaks_of_the_window_are_told() -> None:
         place(new, 5): Buffer(0, 8, 3),
         place("eth0", 3): Buffer(0, 0),
     }
-    looks = tuple(Sample(at_s, {}, buffers=told) for at_s, told in ((0.0, before), (10.0, after)))
+    looks = tuple(Sample(at_s, {}, buffers=reported) for at_s, reported in ((0.0, before), (10.0, after)))
     found = scene(fabric(), Observation(leaf.name, leaf.platform, Facts(), looks))
     lines = metrics(found, judged_of(found, [])).splitlines()
     assert [line.partition("{")[::2] for line in lines if "_peak_bytes{" in line] == [
@@ -173,7 +173,7 @@ def test_alerts_are_valid_and_fire_when_they_should() -> None:
 
 @pytest.mark.parametrize("file", ["alerts.yml", "dashboard.json"])
 def test_only_metrics_that_exist_are_asked_for(file: str) -> None:
-    known = {*GAUGES, *OWN, *(told.family for told in COUNTED.values())}
+    known = {*GAUGES, *OWN, *(reported.family for reported in COUNTED.values())}
     text = (MONITORING / file).read_text(encoding="utf-8")
     asked = {name for name in NAME.findall(_expressions(file, text)) if not name.endswith("_lossless")}
     assert asked

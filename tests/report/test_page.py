@@ -96,15 +96,15 @@ def test_peaks_of_the_window_are_told_in_bytes_and_as_shares_of_their_limits() -
     found = {device["name"]: device["ports"]["columns"] for device in document(reported(leaf01=burst))["devices"]}
     profile = SMALL.switch("leaf01").ports[0].profile
     assert profile.headroom is not None
-    told = {
+    output = {
         "queue": rounded(90_000_000 / profile.ecn.max_bytes, 3),
         "queue_peak_bytes/3": 900_000,
         "headroom": rounded(4_000_000 / profile.headroom.xoff_bytes, 3),
         "headroom_peak_bytes/3": 40_000,
     }
     columns = {name: column for name, column in found["leaf01"].items() if name.startswith(("queue", "headroom"))}
-    assert columns == {name: {"all": None, "but": {"0": value}} for name, value in told.items()}
-    assert not any(name in found["leaf02"] for name in told)
+    assert columns == {name: {"all": None, "but": {"0": value}} for name, value in output.items()}
+    assert not any(name in found["leaf02"] for name in output)
 
 
 def test_causes_come_worst_first_with_evidence_and_remedy() -> None:
@@ -184,7 +184,7 @@ def test_a_column_says_what_is_usual_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"), [(None, None), (float("nan"), None), (float("inf"), None), (3.0, 3), (1.23456e-9, 1.235e-09)]
+    ("value", "output"), [(None, None), (float("nan"), None), (float("inf"), None), (3.0, 3), (1.23456e-9, 1.235e-09)]
 )
-def test_numbers_keep_what_means_something(value: float | None, told: float | None) -> None:
-    assert rounded(value) == told
+def test_numbers_keep_what_means_something(value: float | None, output: float | None) -> None:
+    assert rounded(value) == output

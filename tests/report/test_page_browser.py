@@ -166,7 +166,7 @@ def test_a_finding_unfolds_to_evidence_remedy_and_symptoms(shown: Browser) -> No
 def test_a_port_tells_all_that_is_known_of_it(shown: Browser, sick: Path) -> None:
     shown.open(sick, "#device/leaf02/swp1s0")
     assert shown.text("#detail-title") == "leaf02:swp1s0"
-    told = dict(zip(shown.texts("#detail .pairs dt"), shown.texts("#detail .pairs dd"), strict=True))
+    output = dict(zip(shown.texts("#detail .pairs dt"), shown.texts("#detail .pairs dd"), strict=True))
     wanted = {
         "cabled to": "gpu01",
         "FEC": "rs",
@@ -174,7 +174,7 @@ def test_a_port_tells_all_that_is_known_of_it(shown: Browser, sick: Path) -> Non
         "rx pause/3": "900,000",
         "serial": "leaf02-1",
     }
-    assert {name: told[name] for name in wanted} == wanted
+    assert {name: output[name] for name in wanted} == wanted
     closes(shown)
 
 
@@ -209,10 +209,10 @@ def test_peaks_of_queues_are_shown_by_port(chromium: Browser, folder: Path) -> N
     assert len(chromium.texts(".worst tbody tr")) == 1
     chromium.run("location.hash = '#device/leaf01/swp1s0'")
     leads_to(chromium, "#device/leaf01/swp1s0", "leaf01:swp1s0")
-    told = dict(zip(chromium.texts("#detail dt"), chromium.texts("#detail dd"), strict=True))
-    assert told["longest queue in the window (bytes), priority 3"] == "900,000"
-    assert told["headroom used in the window (bytes), priority 3"] == "40,000"
-    assert "queue peak bytes/3" not in told
+    output = dict(zip(chromium.texts("#detail dt"), chromium.texts("#detail dd"), strict=True))
+    assert output["longest queue in the window (bytes), priority 3"] == "900,000"
+    assert output["headroom used in the window (bytes), priority 3"] == "40,000"
+    assert "queue peak bytes/3" not in output
     closes(chromium)
     assert_quiet(chromium)
 

@@ -11,7 +11,7 @@ PATHS = st.lists(WORDS, max_size=4).map(tuple)
 TEXTS = st.sampled_from(["mtu: 9216", "up"])
 
 
-def told(pairs: list[tuple[tuple[str, ...], str]]) -> list[tuple[str, ...]]:
+def reported(pairs: list[tuple[tuple[str, ...], str]]) -> list[tuple[str, ...]]:
     changes = [
         (Change((*path, "leaf"), None, text, Risk.NONE, ""), (ReportLine("+", text, Risk.NONE),))
         for path, text in pairs
@@ -26,7 +26,7 @@ def told(pairs: list[tuple[tuple[str, ...], str]]) -> list[tuple[str, ...]]:
 
 @given(st.lists(st.tuples(PATHS, TEXTS), max_size=12, unique_by=lambda pair: pair[0]))
 def test_every_change_is_told_at_its_place(pairs: list[tuple[tuple[str, ...], str]]) -> None:
-    assert sorted(told(pairs)) == sorted((*path, text) for path, text in pairs)
+    assert sorted(reported(pairs)) == sorted((*path, text) for path, text in pairs)
 
 
 def test_ports_that_change_alike_share_a_heading() -> None:

@@ -66,8 +66,8 @@ MISSING = (
 def checked(answer: Answer, template: str) -> Any:
     """Check an answer against what the document says about its path; return its data."""
     document = openapi()
-    told = resolved(document["paths"][template]["get"]["responses"][str(answer.code)])
-    (media, content), *_ = told["content"].items()
+    reported = resolved(document["paths"][template]["get"]["responses"][str(answer.code)])
+    (media, content), *_ = reported["content"].items()
     assert answer.headers["content-type"] == media
     registry = Registry().with_resource("urn:api", DRAFT202012.create_resource(document))
     schema = {"$ref": content["schema"]["$ref"].replace("#", "urn:api#")}
@@ -105,7 +105,7 @@ def test_the_command_prints_the_document() -> None:
 
 
 def test_every_path_of_the_document_is_asked_for() -> None:
-    readable = {path for path, told in openapi()["paths"].items() if "get" in told}
+    readable = {path for path, reported in openapi()["paths"].items() if "get" in reported}
     assert {template_of(path) for path in ASKED} == readable - {FLEET}
 
 
@@ -189,8 +189,8 @@ def test_open_causes_are_those_of_the_report_and_say_since_when(server: Running)
     found = server.get("causes")
     assert found["total"] == 2
     more = {"since_s": run_["taken_s"], "seen_s": run_["taken_s"], "run": run_["run"], "is_new": True, "is_seen": True}
-    told = [{name: one[name] for name in one.keys() - more.keys() - {"id"}} for one in found["items"]]
-    assert told == server.get("runs/latest")["causes"]
+    reported = [{name: one[name] for name in one.keys() - more.keys() - {"id"}} for one in found["items"]]
+    assert reported == server.get("runs/latest")["causes"]
     assert all(more.items() <= one.items() for one in found["items"])
     assert [one["head"]["device"] for one in server.get("causes?check=bgp.*")["items"]] == ["leaf02"]
     assert server.get("causes?verdict=warn")["items"] == []

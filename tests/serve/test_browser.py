@@ -135,11 +135,11 @@ def test_the_page_takes_up_what_is_new_and_leaves_the_reader_where_they_are(
             assert shown.run(place) == pytest.approx(before, abs=1), "nothing moves under the reader"
             assert shown.run("return window.kept.isConnected && window.kept.open"), "what is unfolded stays so"
             assert shown.run("return document.title") == "small: 2 causes open, 4 devices not reached"
-            told = {one.split()[1]: one for one in shown.texts(".open-cause")}
-            assert [where for where, text in told.items() if "Not judged by the latest run" in text] == [
+            reported = {one.split()[1]: one for one in shown.texts(".open-cause")}
+            assert [where for where, text in reported.items() if "Not judged by the latest run" in text] == [
                 "leaf02:swp33s0"
             ]
-            assert [where for where, text in told.items() if "new" in text.split()] == []
+            assert [where for where, text in reported.items() if "new" in text.split()] == []
             assert shown.run("return document.getElementById('unrefreshed').hidden")
             quiet(shown, server)
             server.end()

@@ -216,8 +216,8 @@ def test_pages_of_findings_stay_with_their_run(records: Records) -> None:
 
 def posted(body: bytes, *, is_gone: bool = False, **headers: str) -> Request:
     """Return a form that was sent to log in."""
-    told = [(key.encode(), text.encode()) for key, text in headers.items()]
-    scope = {"type": "http", "method": "POST", "path": "/login", "headers": told, "client": ("127.0.0.1", 5)}
+    reported = [(key.encode(), text.encode()) for key, text in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/login", "headers": reported, "client": ("127.0.0.1", 5)}
 
     async def receive() -> dict[str, Any]:
         if is_gone:

@@ -28,8 +28,8 @@ def test_a_large_run_is_listed_without_a_report(places: tuple[Path, Path], tmp_p
         until(lambda: len(server.get("runs")["items"]) == 2, "the first round is over")
         where = f"/api/v1/findings?run={large.name}"
         answer = server.ask(f"/api/v1/runs/{large.name}")
-        told = f"a run of {page.MOST_DEVICES + 1:,} devices has no report: {where} lists what it found"
-        assert (answer.code, answer.data["detail"]) == (404, told)
+        reported = f"a run of {page.MOST_DEVICES + 1:,} devices has no report: {where} lists what it found"
+        assert (answer.code, answer.data["detail"]) == (404, reported)
         assert where in server.ask(f"/runs/{large.name}").text
         assert [one["text"] for one in server.ask(where).data["items"]] == ["swp1 is down"]
 

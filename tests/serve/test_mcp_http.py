@@ -152,12 +152,12 @@ def test_a_fabric_that_has_become_invalid_is_told_to_the_client(served: tuple[Ru
     text = file.read_text(encoding="utf-8")
     file.write_text("rails: many\n", encoding="utf-8")
     try:
-        _, (told,) = asked(server, TOKEN, ("devices", {}))
+        _, (reported,) = asked(server, TOKEN, ("devices", {}))
     finally:
         file.write_text(text, encoding="utf-8")
-    assert "rails" in told
-    assert "fabric.yaml" in told
-    assert "Traceback" not in told
+    assert "rails" in reported
+    assert "fabric.yaml" in reported
+    assert "Traceback" not in reported
 
 
 def test_without_the_option_there_is_nothing(server: Running) -> None:
@@ -180,8 +180,8 @@ def test_a_server_that_stops_answers_the_call_in_progress(places: tuple[Path, Pa
             answer = pool.submit(call, server)
             until(lambda: _has_child(server, "mcp"), "the call has a process")
             assert server.end() == 0
-            told = answer.result(60).data["result"]
-        assert (told["isError"], told["content"][0]["text"]) == (True, "the server stops; try again later")
+            reported = answer.result(60).data["result"]
+        assert (reported["isError"], reported["content"][0]["text"]) == (True, "the server stops; try again later")
         assert not _has_child(server, "mcp")
         assert "Traceback" not in server.output()
         assert "CancelledError" not in server.output()

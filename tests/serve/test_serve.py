@@ -79,10 +79,10 @@ def test_a_browser_gets_a_session_that_is_not_the_token(server: Running) -> None
     assert login(server, "wrong").code == 403
     answer = login(server, TOKEN)
     assert (answer.code, answer.headers["location"]) == (303, "/")
-    told = answer.headers["set-cookie"]
-    assert {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=43200"} <= set(told.split("; "))
-    assert TOKEN not in told
-    cookie = told.partition(";")[0]
+    reported = answer.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=43200"} <= set(reported.split("; "))
+    assert TOKEN not in reported
+    cookie = reported.partition(";")[0]
     assert server.ask("/", token="", Cookie=cookie).code == 200
     assert server.ask("/api/v1/runs", token="", Cookie=cookie).code == 200
     ended = server.ask("/logout", method="POST", token="", Cookie=cookie)
@@ -137,8 +137,8 @@ def test_the_first_page_comes_again_without_a_script_and_runs_its_own_only(serve
     script = re.search(r"<script>(.*?)</script>", answer.text, re.DOTALL)
     assert script is not None
     assert answer.text.count("<script") == 1
-    told = answer.headers["content-security-policy"]
-    assert f"script-src {digest(script[1])}; connect-src 'self'" in told
+    reported = answer.headers["content-security-policy"]
+    assert f"script-src {digest(script[1])}; connect-src 'self'" in reported
     assert "script-src" not in server.ask("/login").headers["content-security-policy"]
 
 
@@ -172,8 +172,8 @@ def test_a_report_that_is_gone_is_made_again_of_what_the_store_keeps(server: Run
     file.unlink()
     again = server.get("runs/latest")
     assert json.loads(file.read_bytes()) == again
-    told = ("run", "verdict", "causes", "trends")
-    assert (again["has_facts"], [again[name] for name in told]) == (False, [before[name] for name in told])
+    reported = ("run", "verdict", "causes", "trends")
+    assert (again["has_facts"], [again[name] for name in reported]) == (False, [before[name] for name in reported])
 
 
 @needs_promtool
@@ -183,8 +183,8 @@ def test_promtool_has_nothing_to_say_about_the_metrics(server: Running) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert 'netkit_serve_round_exit_code{fabric="small"} 4\n' in text
     assert 'netkit_collector_up{fabric="small",node="leaf01"} 1\n' in text
-    told = set(re.findall(r"^netkit_serve_\w+", text, re.MULTILINE))
-    assert told == set(OWN) - {"netkit_serve_backup_timestamp_seconds"}
+    reported = set(re.findall(r"^netkit_serve_\w+", text, re.MULTILINE))
+    assert reported == set(OWN) - {"netkit_serve_backup_timestamp_seconds"}
 
 
 def test_slow_clients_and_crowds_are_bounded(server: Running) -> None:

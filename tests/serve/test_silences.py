@@ -65,7 +65,7 @@ def test_a_program_adds_and_ends_silences_with_the_token_and_it_is_logged(open_s
 
 
 @pytest.mark.parametrize(
-    ("code", "given", "told"),
+    ("code", "given", "reported"),
     [
         (400, {**WANTED, "check": "load.eror"}, "did you mean load.errors?"),
         (400, {**WANTED, "until": ""}, "--until"),
@@ -78,11 +78,11 @@ def test_a_program_adds_and_ends_silences_with_the_token_and_it_is_logged(open_s
         (413, json.dumps({**WANTED, "why": "x" * 9000}), "the request is too long"),
     ],
 )
-def test_what_is_wrong_is_refused(open_server: tuple[Running, Path], code: int, given: object, told: str) -> None:
+def test_what_is_wrong_is_refused(open_server: tuple[Running, Path], code: int, given: object, reported: str) -> None:
     server, fabric = open_server
     before = (fabric / "silences.yaml").read_text(encoding="utf-8") if (fabric / "silences.yaml").exists() else ""
     answer = asked(server, given)
-    assert (answer.code, told in answer.text) == (code, True), answer.text
+    assert (answer.code, reported in answer.text) == (code, True), answer.text
     after = (fabric / "silences.yaml").read_text(encoding="utf-8") if (fabric / "silences.yaml").exists() else ""
     assert after == before
 

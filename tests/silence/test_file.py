@@ -125,8 +125,8 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_wrong_is_told_with_its_line(name: str, tmp_path: Path) -> None:
-    text, told = CASES[name]
-    assert refused(tmp_path, text) == told
+    text, reported = CASES[name]
+    assert refused(tmp_path, text) == reported
 
 
 def test_what_is_over_may_name_what_is_gone(tmp_path: Path) -> None:

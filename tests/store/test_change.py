@@ -25,7 +25,7 @@ def opened(*findings: Finding, unreached: tuple[str, ...] = ()) -> OpenNow:
     return OpenNow(tuple(OpenCause(one, "", 1.0, 1.0, "") for one in found), tuple(missed))
 
 
-def told(before: OpenNow, after: OpenNow) -> list[tuple[str, str, int]]:
+def reported(before: OpenNow, after: OpenNow) -> list[tuple[str, str, int]]:
     changes = cause_changes(before, after)
     return [(one.word, one.cause.group.head.check, len(one.cause.group.symptoms)) for one in changes]
 
@@ -34,33 +34,33 @@ UP, IDLE = bad("links.up", is_symptom=False), bad("bgp.sessions")
 
 
 def test_a_cause_comes_once_with_its_symptoms_and_what_stays_is_no_news() -> None:
-    assert told(opened(), opened(UP, IDLE)) == [("new", "links.up", 1)]
-    assert told(opened(UP, IDLE), opened(UP, IDLE)) == []
-    assert told(opened(UP, IDLE), opened()) == [("gone", "links.up", 1)]
+    assert reported(opened(), opened(UP, IDLE)) == [("new", "links.up", 1)]
+    assert reported(opened(UP, IDLE), opened(UP, IDLE)) == []
+    assert reported(opened(UP, IDLE), opened()) == [("gone", "links.up", 1)]
 
 
 def test_a_symptom_more_is_worse_and_one_less_is_better() -> None:
-    assert told(opened(UP), opened(UP, IDLE)) == [("worse", "links.up", 1)]
-    assert told(opened(UP, IDLE), opened(UP)) == [("better", "links.up", 0)]
-    assert told(opened(UP, bad("bgp.sessions", WARN)), opened(UP, IDLE)) == [("worse", "links.up", 1)]
+    assert reported(opened(UP), opened(UP, IDLE)) == [("worse", "links.up", 1)]
+    assert reported(opened(UP, IDLE), opened(UP)) == [("better", "links.up", 0)]
+    assert reported(opened(UP, bad("bgp.sessions", WARN)), opened(UP, IDLE)) == [("worse", "links.up", 1)]
 
 
 def test_a_symptom_that_is_left_without_its_cause_is_that_cause_getting_better() -> None:
     left = bad("bgp.sessions", cause="", is_symptom=False)
-    assert told(opened(UP, IDLE), opened(left)) == [("better", "bgp.sessions", 0)]
-    assert told(opened(left), opened(UP, IDLE)) == [("worse", "links.up", 1)]
+    assert reported(opened(UP, IDLE), opened(left)) == [("better", "bgp.sessions", 0)]
+    assert reported(opened(left), opened(UP, IDLE)) == [("worse", "links.up", 1)]
 
 
 def test_what_is_open_comes_before_what_is_gone() -> None:
     other = bad("qos.pfc", WARN, "other")
-    assert told(opened(UP), opened(other)) == [("new", "qos.pfc", 0), ("gone", "links.up", 0)]
+    assert reported(opened(UP), opened(other)) == [("new", "qos.pfc", 0), ("gone", "links.up", 0)]
 
 
 def test_devices_out_of_reach_for_one_reason_are_one_cause() -> None:
     names = tuple(f"gpu{number}" for number in range(6))
-    assert told(opened(), opened(unreached=names)) == [("new", REACHED, 5)]
-    assert told(opened(unreached=names[:5]), opened(unreached=names)) == [("worse", REACHED, 5)]
-    assert told(opened(unreached=names), opened()) == [("gone", REACHED, 5)]
+    assert reported(opened(), opened(unreached=names)) == [("new", REACHED, 5)]
+    assert reported(opened(unreached=names[:5]), opened(unreached=names)) == [("worse", REACHED, 5)]
+    assert reported(opened(unreached=names), opened()) == [("gone", REACHED, 5)]
     assert opened(UP, unreached=names).counts == {"error": 0, "fail": 1, "warn": 0, "unreached": 6, "silenced": 0}
 
 

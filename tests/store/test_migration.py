@@ -67,7 +67,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "netkit_judgements": {"run": 1, "part": 0, "taken_s": BEGAN_S, "bad": 1, "data": judgement_data(SAID)},
     "netkit_counters": {**OWN, "device": "leaf01", "at_s": 1.0, "boot": "b", "uptime_s": None, "data": packed({})},
     "netkit_states": {**OWN, **AT, "verdict": 3, "since_s": BEGAN_S, "seen_s": BEGAN_S, "text": "down"},
-    "netkit_told": {**OWN, **AT, "data": "told"},
+    "netkit_told": {**OWN, **AT, "data": "reported"},
     "netkit_silences": {**OWN, "id": "s1", "ended_s": None, "data": silence_data(DOWN)},
     "netkit_outbox": {
         **OWN,
@@ -118,18 +118,18 @@ def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str,
             ]
             assert store.silences(SOURCE) == {"s1": DOWN}
             assert [one.receiver for one in store.outbox_of(SOURCE).waiting()] == ["noc"]
-            told: list[Memory] = []
+            reported: list[Memory] = []
             outbox = store.outbox_of(SOURCE)
             claimed = outbox.claim("noc", BEGAN_S, 60)
             assert claimed is not None
             assert claimed.bodies == ("a",)
 
             def decide(memory: Memory, *_: object) -> NotifyDecision:
-                told.append(memory)
+                reported.append(memory)
                 return NotifyDecision({}, ())
 
             store.save(run(BEGAN_S + 30), SAID, SEEN, decide=decide)
-            assert told == [{Key("links.up", "leaf01", "swp1"): "told"}]
+            assert reported == [{Key("links.up", "leaf01", "swp1"): "reported"}]
         later = save(store, BEGAN_S + 60, result("leaf01"))
         assert store.runs(SOURCE)[0] == later
     with reading(engine) as connection:
@@ -256,8 +256,8 @@ def test_a_store_of_a_newer_netkit_is_left_alone(where: str, engine: Engine) -> 
         with pytest.raises(StoreError) as refused:
             open_store(where, is_new_allowed=is_new_allowed)
         known = f"revision 9999; this one knows {schema.HEAD}"
-        told = f"the store was written by a newer netkit ({known}); use that netkit, or another store"
-        assert str(refused.value) == told
+        reported = f"the store was written by a newer netkit ({known}); use that netkit, or another store"
+        assert str(refused.value) == reported
         assert refused.value.exit_code == 3
     with reading(engine) as connection:
         assert contents(connection) == before

@@ -30,7 +30,7 @@ def save(store: Store, taken_s: float, said: Judgement) -> str:
     return saved.name
 
 
-def told(found: OpenNow) -> list[tuple[str, int, float, float, str]]:
+def reported(found: OpenNow) -> list[tuple[str, int, float, float, str]]:
     return [(one.group.head.text, len(one.group.symptoms), one.since_s, one.seen_s, one.run) for one in found.causes]
 
 
@@ -39,7 +39,7 @@ def test_a_cause_comes_once_with_its_symptoms_its_remedy_and_since_when(store: S
     save(store, BEGAN_S, said)
     name = save(store, BEGAN_S + 900, said)
     found = store.open_now(SOURCE)
-    assert told(found) == [("down", 1, BEGAN_S, BEGAN_S + 900, name)]
+    assert reported(found) == [("down", 1, BEGAN_S, BEGAN_S + 900, name)]
     (one,) = found.causes
     assert (one.group.head.remedy, one.layer) == ("see the cable", "link")
     assert one.keys == (Key("links.up", "leaf01", "swp1"), Key("bgp.sessions", "leaf01", "swp1"))
@@ -50,7 +50,7 @@ def test_what_a_run_did_not_judge_stands_as_it_was_seen_last(store: Store) -> No
     other = fail("swp9", "another")
     later = save(store, BEGAN_S + 900, judgement(result("leaf02", other), unreached=[("leaf01", "no answer")]))
     found = store.open_now(SOURCE)
-    assert sorted(told(found)) == [
+    assert sorted(reported(found)) == [
         ("another", 0, BEGAN_S + 900, BEGAN_S + 900, later),
         ("down", 0, BEGAN_S, BEGAN_S, first),
     ]
@@ -78,7 +78,7 @@ def test_what_no_kept_run_tells_of_is_open_all_the_same(tmp_path: Path) -> None:
         with store._engine.begin() as connection:  # noqa: SLF001 (as time does it)
             connection.execute(delete(schema.findings))
             connection.execute(delete(schema.runs))
-        assert told(store.open_now(SOURCE)) == [("down", 0, BEGAN_S, BEGAN_S, "")]
+        assert reported(store.open_now(SOURCE)) == [("down", 0, BEGAN_S, BEGAN_S, "")]
 
 
 BAD = (Verdict.SKIPPED, Verdict.WARN, Verdict.FAIL, Verdict.ERROR)

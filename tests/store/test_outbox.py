@@ -191,9 +191,9 @@ def test_what_is_sent_right_now_is_not_given_up(store: Store) -> None:
 
 def test_what_was_told_is_remembered_until_it_is_forgotten(store: Store) -> None:
     down = result("leaf01", fail("swp1", "down"))
-    before, states = remember(store, BEGAN_S, {DOWN: "told"}, down)
+    before, states = remember(store, BEGAN_S, {DOWN: "reported"}, down)
     assert (before, set(states)) == ({}, {DOWN})
-    assert remember(store, BEGAN_S + 1, {DOWN: "told again"}, down)[0] == {DOWN: "told"}
+    assert remember(store, BEGAN_S + 1, {DOWN: "told again"}, down)[0] == {DOWN: "reported"}
     assert remember(store, BEGAN_S + 2, {DOWN: ""}, down)[0] == {DOWN: "told again"}
     assert remember(store, BEGAN_S + 3, {DOWN: "anew"}, down)[0] == {}
     assert remember(store, BEGAN_S + 200 * DAY_S, {})[0] == {}

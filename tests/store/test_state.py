@@ -18,20 +18,20 @@ def bad(*keys: Key) -> Mapping[Key, CheckState]:
     return {key: CheckState(key, Verdict.FAIL, 1.0, 1.0, "bad") for key in keys}
 
 
-def told(before: Mapping[Key, CheckState], said: Judgement) -> dict[Key, tuple[Verdict, float, float]]:
+def reported(before: Mapping[Key, CheckState], said: Judgement) -> dict[Key, tuple[Verdict, float, float]]:
     found = after(before, said, NAMES, 2.0)
     return {key: (state.verdict, state.since_s, state.seen_s) for key, state in found.items()}
 
 
 def test_of_several_findings_at_a_place_the_worst_holds() -> None:
     findings = (Finding(Verdict.WARN, "swp1"), fail("swp1", "down"), Finding(Verdict.WARN, "swp1"))
-    assert told({}, judgement(result("leaf01", *findings))) == {DOWN: (Verdict.FAIL, 2.0, 2.0)}
+    assert reported({}, judgement(result("leaf01", *findings))) == {DOWN: (Verdict.FAIL, 2.0, 2.0)}
 
 
 def test_a_place_is_well_again_when_it_was_judged_and_nothing_found() -> None:
     other = fail("swp2", "down")
-    assert told(bad(DOWN), judgement(result("leaf01", other)))[DOWN] == (Verdict.PASS, 2.0, 2.0)
-    assert told(bad(DOWN), judgement(result(FABRIC)))[DOWN] == (Verdict.PASS, 2.0, 2.0)
+    assert reported(bad(DOWN), judgement(result("leaf01", other)))[DOWN] == (Verdict.PASS, 2.0, 2.0)
+    assert reported(bad(DOWN), judgement(result(FABRIC)))[DOWN] == (Verdict.PASS, 2.0, 2.0)
 
 
 def test_what_was_not_judged_stays_as_it_was() -> None:
@@ -49,21 +49,21 @@ def test_what_was_not_judged_stays_as_it_was() -> None:
         judgement(result(FABRIC, skip("", "not told", device="leaf01"))),
         judgement(left_out),
     ):
-        assert DOWN not in told(bad(DOWN), said), said
+        assert DOWN not in reported(bad(DOWN), said), said
 
 
 def test_what_is_skipped_on_one_device_says_nothing_of_another() -> None:
     said = judgement(result(FABRIC, skip("", "not told", device="leaf02")))
-    assert told(bad(DOWN), said) == {DOWN: (Verdict.PASS, 2.0, 2.0)}
+    assert reported(bad(DOWN), said) == {DOWN: (Verdict.PASS, 2.0, 2.0)}
 
 
 def test_a_fabric_check_says_nothing_of_a_device_that_was_not_reached() -> None:
     missed = Key("reached", "leaf01")
     said = judgement(result(FABRIC), unreached=[("leaf01", "refused")])
-    assert told(bad(DOWN), said) == {missed: (Verdict.FAIL, 2.0, 2.0)}
-    assert told(bad(missed), judgement()) == {missed: (Verdict.PASS, 2.0, 2.0)}
+    assert reported(bad(DOWN), said) == {missed: (Verdict.FAIL, 2.0, 2.0)}
+    assert reported(bad(missed), judgement()) == {missed: (Verdict.PASS, 2.0, 2.0)}
     away = Key("reached", "leaf03")
-    assert told(bad(away), judgement()) == {}
+    assert reported(bad(away), judgement()) == {}
 
 
 def test_what_stays_bad_is_bad_since_it_began() -> None:

@@ -14,14 +14,14 @@ PORTS = 400
 
 def main(where: str, log: Path, source: str, runs: int) -> None:
     """Store runs: number n says that n is in everything it holds."""
-    with open_store(where) as store, log.open("a", encoding="utf-8", buffering=1) as told:
+    with open_store(where) as store, log.open("a", encoding="utf-8", buffering=1) as reported:
         for number in range(runs):
             taken_s = BEGAN_S + number
             findings = (fail(f"swp{port}", str(number)) for port in range(PORTS))
             saved = run(taken_s, source=Source(source))
-            told.write(f"begins {saved.name}\n")
+            reported.write(f"begins {saved.name}\n")
             store.save(saved, judgement(result("leaf01", *findings)), snapshot_of(taken_s))
-            told.write(f"stored {saved.name}\n")
+            reported.write(f"stored {saved.name}\n")
 
 
 def snapshot_of(taken_s: float) -> Snapshot:

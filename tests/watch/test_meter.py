@@ -16,9 +16,9 @@ def test_rates_are_per_second_of_the_samples_own_clock() -> None:
     meter = Meter()
     meter.rates(Sample(10.0, {"rx_bytes": {"swp1": 1000}, "rx_pause_us": {"swp1/3": 0}}))
     found = meter.rates(Sample(12.0, {"rx_bytes": {"swp1": 3000}, "rx_pause_us": {"swp1/3": 500_000}}))
-    told = reading(by_port(found)["swp1"], frozenset({3}))
-    assert (told.rx_bps, told.pause_in) == (8000, 0.25)
-    assert (told.tx_bps, told.pause_out, told.loss) == (None, None, None)
+    reported = reading(by_port(found)["swp1"], frozenset({3}))
+    assert (reported.rx_bps, reported.pause_in) == (8000, 0.25)
+    assert (reported.tx_bps, reported.pause_out, reported.loss) == (None, None, None)
 
 
 def test_a_counter_that_wraps_goes_on_and_one_that_begins_anew_is_not_known() -> None:
@@ -55,16 +55,16 @@ def test_a_port_that_was_missing_is_told_over_the_whole_gap() -> None:
 @given(samples)
 def test_samples_told_port_by_port_say_the_same(steps: list[tuple[float, dict[str, int]]]) -> None:
     at_once, piecewise, at_s = Meter(), Meter(), 0.0
-    for step_s, told in steps:
+    for step_s, reported in steps:
         at_s += step_s
-        whole = at_once.rates(Sample(at_s, {"rx_bytes": told}))["rx_bytes"]
-        parts = [piecewise.rates(Sample(at_s, {"rx_bytes": {place: told[place]}})) for place in told]
+        whole = at_once.rates(Sample(at_s, {"rx_bytes": reported}))["rx_bytes"]
+        parts = [piecewise.rates(Sample(at_s, {"rx_bytes": {place: reported[place]}})) for place in reported]
         assert {place: delta for part in parts for place, delta in part["rx_bytes"].items()} == whole
 
 
 @given(samples)
 def test_no_rate_is_ever_negative(steps: list[tuple[float, dict[str, int]]]) -> None:
     meter, at_s = Meter(), 0.0
-    for step_s, told in steps:
+    for step_s, reported in steps:
         at_s += step_s
-        assert all(delta.value >= 0 for delta in meter.rates(Sample(at_s, {"rx_bytes": told}))["rx_bytes"].values())
+        assert all(delta.value >= 0 for delta in meter.rates(Sample(at_s, {"rx_bytes": reported}))["rx_bytes"].values())

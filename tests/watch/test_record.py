@@ -72,9 +72,9 @@ def test_a_record_that_is_cut_off_anywhere_is_read_up_to_there(
             read(path)
         return
     _, events = read(path)
-    told = list(events)
-    assert told == EVENTS[: len(told)]
-    assert len(told) == len(EVENTS) or kept < len(content)
+    reported = list(events)
+    assert reported == EVENTS[: len(reported)]
+    assert len(reported) == len(EVENTS) or kept < len(content)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,7 +123,7 @@ GOOD: dict[str, Any] = {"heard_s": BEGAN_S, "device": "leaf01", "at_s": BEGAN_S}
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         GOOD | {"heard_s": float("inf"), "counters": {}},
         GOOD | {"heard_s": 10**400, "counters": {}},
@@ -137,9 +137,9 @@ GOOD: dict[str, Any] = {"heard_s": BEGAN_S, "device": "leaf01", "at_s": BEGAN_S}
         GOOD | {"condition": {"state": "gone", "why": "", "every_s": 1, "again_s": 10**400}},
     ],
 )
-def test_what_no_device_can_tell_is_refused(tmp_path: Path, told: dict[str, Any]) -> None:
+def test_what_no_device_can_tell_is_refused(tmp_path: Path, reported: dict[str, Any]) -> None:
     path = tmp_path / "watch.jsonl"
-    path.write_bytes(written(tmp_path / "good.jsonl", []) + json.dumps(told).encode() + b"\n")
+    path.write_bytes(written(tmp_path / "good.jsonl", []) + json.dumps(reported).encode() + b"\n")
     with pytest.raises(NetkitError, match=r"watch\.jsonl:2: cannot be read"):
         list(read(path)[1])
 

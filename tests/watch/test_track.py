@@ -16,9 +16,9 @@ def track(*intervals: tuple[float, float, float | None]) -> Track:
 
 
 def test_each_second_is_a_column_and_what_was_not_measured_a_gap() -> None:
-    told = track((0, 1, 5), (1, 2, 0), (4, 5, 7))
-    assert told.peaks("marks", 5, 6, 1.0) == [None, 5, 0, None, None, 7]
-    assert told.peaks("loss", 5, 6, 1.0) == [None] * 6
+    reported = track((0, 1, 5), (1, 2, 0), (4, 5, 7))
+    assert reported.peaks("marks", 5, 6, 1.0) == [None, 5, 0, None, None, 7]
+    assert reported.peaks("loss", 5, 6, 1.0) == [None] * 6
 
 
 def test_a_rate_over_a_long_interval_holds_for_all_of_it() -> None:
@@ -30,11 +30,11 @@ def test_a_burst_shorter_than_a_column_shows() -> None:
 
 
 def test_what_comes_piece_by_piece_is_one_interval() -> None:
-    told = Track()
-    told.add(Point(0, 1, PortReading(rx_bps=8)), {})
-    told.add(Point(0.1, 1.1, PortReading(marks=3)), {})
-    assert len(told.since(0)) == 1
-    assert (told.latest.rx_bps, told.latest.marks) == (8, 3)
+    reported = Track()
+    reported.add(Point(0, 1, PortReading(rx_bps=8)), {})
+    reported.add(Point(0.1, 1.1, PortReading(marks=3)), {})
+    assert len(reported.since(0)) == 1
+    assert (reported.latest.rx_bps, reported.latest.marks) == (8, 3)
 
 
 def test_a_clock_that_is_set_back_begins_a_history_anew() -> None:
@@ -43,12 +43,12 @@ def test_a_clock_that_is_set_back_begins_a_history_anew() -> None:
 
 @given(st.lists(st.floats(0.5, 1.9), min_size=70, max_size=120))
 def test_steady_samples_leave_no_gap_and_no_more_than_is_kept(steps: list[float]) -> None:
-    told, at_s = Track(), 0.0
+    reported, at_s = Track(), 0.0
     for step_s in steps:
-        told.add(Point(at_s, at_s + step_s, PortReading(marks=1)), {})
+        reported.add(Point(at_s, at_s + step_s, PortReading(marks=1)), {})
         at_s += step_s
-    assert len(told.since(0)) == KEPT
-    assert told.peaks("marks", at_s, 30, 1.0) == [1] * 30
+    assert len(reported.since(0)) == KEPT
+    assert reported.peaks("marks", at_s, 30, 1.0) == [1] * 30
 
 
 @pytest.mark.parametrize("columns", [0, 1])

@@ -63,9 +63,9 @@ def test_a_device_that_tells_nothing_is_not_called_quiet() -> None:
     assert {row.severity.level for row in late} == {Level.UNKNOWN}
 
 
-def levels(told: Mapping[Wire, PortReading]) -> list[str]:
+def levels(reported: Mapping[Wire, PortReading]) -> list[str]:
     limits = PauseLimits()
-    found = sources({wire: (judged(one, 400, limits), pauses_of(one, limits)) for wire, one in told.items()})
+    found = sources({wire: (judged(one, 400, limits), pauses_of(one, limits)) for wire, one in reported.items()})
     return [one.level.name for one in found.values()]
 
 

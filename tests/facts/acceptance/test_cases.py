@@ -31,9 +31,9 @@ def test_an_output_is_read_as_its_file_says(case: Path) -> None:
 
 
 def test_runs_of_one_file_are_read_like_those_of_many() -> None:
-    told = [(text, found) for text in TEXTS if not isinstance(found := results(text), Absent)]
-    together = "\n".join(f"{mark({})}\n{text}" for text, _ in told)
-    assert results(together) == tuple(trial for _, found in told for trial in found)
+    parsed = [(text, found) for text in TEXTS if not isinstance(found := results(text), Absent)]
+    together = "\n".join(f"{mark({})}\n{text}" for text, _ in parsed)
+    assert results(together) == tuple(trial for _, found in parsed for trial in found)
 
 
 @pytest.mark.parametrize("text", STRANGE)

@@ -17,9 +17,9 @@ UNSUPPORTED = "Unavailable command (not supported on this hardware platform)"
 def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
     """Return the views of a case, and its answers as text."""
     found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
-    told = found["subject"]
-    ports, lossless = tuple(told["ports"]), tuple(told["lossless"])
-    subject = ViewSubject(told["device"], ports=ports, lossless=lossless, has_lags=True, has_pair=True)
+    parsed = found["subject"]
+    ports, lossless = tuple(parsed["ports"]), tuple(parsed["lossless"])
+    subject = ViewSubject(parsed["device"], ports=ports, lossless=lossless, has_lags=True, has_pair=True)
     return views(subject), {command: _text(answer) for command, answer in found["answers"].items()}
 
 

@@ -18,7 +18,7 @@ from netkit.platforms.view import Reply, View, ViewSubject
 from tests.facts.eos.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
 from tests.facts.live_switch import misplaced
-from tests.facts.written import check_written, told
+from tests.facts.written import check_written, parsed
 from tests.lanes import examples
 
 WHOLE = "4.35.1F-whole"
@@ -53,7 +53,7 @@ def test_every_command_has_an_answer_in_every_case() -> None:
 @pytest.mark.parametrize("view", VIEWS, ids=NAMES)
 @pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
 def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> None:
-    found = told(view, *(text for _ in view.commands))
+    found = parsed(view, *(text for _ in view.commands))
     if text in {"", "null", "{}"}:
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
@@ -63,13 +63,13 @@ def test_an_answer_may_end_anywhere(view: View) -> None:
     given_ = texts(view)
     for index, text in enumerate(given_):
         for end in (*range(0, len(text), STEP), *range(max(0, len(text) - 20), len(text))):
-            told(view, *given_[:index], text[:end], *given_[index + 1 :])
+            parsed(view, *given_[:index], text[:end], *given_[index + 1 :])
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=NAMES)
 def test_an_answer_of_json_that_is_cut_off_is_absent_not_short(view: View) -> None:
     if view.commands[0] not in IN_WORDS and len(view.commands) == 1:
-        found = told(view, texts(view)[0][:-1])
+        found = parsed(view, texts(view)[0][:-1])
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
 
@@ -80,13 +80,13 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
     given_ = list(texts(view))
     index = data.draw(st.integers(0, len(given_) - 1))
     given_[index] = data.draw(changed(given_[index]))
-    told(view, *given_)
+    parsed(view, *given_)
 
 
 @settings(max_examples=examples(60))
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
 def test_any_text_is_taken(text: str, view: View) -> None:
-    told(view, *(text for _ in view.commands))
+    parsed(view, *(text for _ in view.commands))
 
 
 def test_a_whole_running_configuration_ends_with_end() -> None:
@@ -94,7 +94,7 @@ def test_a_whole_running_configuration_ends_with_end() -> None:
     running, *rest = texts(view)
     shorter = running.removesuffix("end\n")
     assert shorter != running
-    assert isinstance(told(view, shorter, *rest).qos, Absent)
+    assert isinstance(parsed(view, shorter, *rest).qos, Absent)
 
 
 def test_ports_that_are_not_in_use_are_left_out_where_they_only_cost() -> None:
@@ -153,9 +153,9 @@ def test_behind_several_chips_the_last_one_sees_the_cable() -> None:
     assert found.counters == {"fec_corrected": {"Ethernet1/1": 9}, "fec_uncorrectable": {"Ethernet1/1": 0}}
 
 
-@pytest.mark.parametrize(("told", "ber"), [(0, 0.0), (1, 1.0), (1.5, None), (-1e-9, None), (2**63, None)])
-def test_an_error_rate_that_is_no_share_of_bits_is_not_known(told: float, ber: float | None) -> None:
-    phy = {"phyStatuses": [{"preFecBer": {"value": told}}]}
+@pytest.mark.parametrize(("parsed", "ber"), [(0, 0.0), (1, 1.0), (1.5, None), (-1e-9, None), (2**63, None)])
+def test_an_error_rate_that_is_no_share_of_bits_is_not_known(parsed: float, ber: float | None) -> None:
+    phy = {"phyStatuses": [{"preFecBer": {"value": parsed}}]}
     assert interface.lines(json.dumps({"interfacePhyStatuses": {"Ethernet1/1": phy}}), ()).lines == {
         "Ethernet1/1": Line(ber=ber)
     }

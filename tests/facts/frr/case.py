@@ -17,8 +17,8 @@ CASES = tuple(sorted(path.stem for path in FOLDER.glob("*.json") if not path.nam
 def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
     """Return the views of a case, and what was printed, by command."""
     found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
-    told = found["subject"]
-    subject = ViewSubject(told["device"], ports=tuple(told["ports"]), lossless=tuple(told["lossless"]))
+    parsed = found["subject"]
+    subject = ViewSubject(parsed["device"], ports=tuple(parsed["ports"]), lossless=tuple(parsed["lossless"]))
     return views.views(subject), {getattr(views, name): _text(shown) for name, shown in found["answers"].items()}
 
 

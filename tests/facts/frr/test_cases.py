@@ -13,7 +13,7 @@ from netkit.platforms.frr.facts import CHIP
 from netkit.platforms.view import View
 from tests.facts.frr.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
-from tests.facts.written import check_written, told
+from tests.facts.written import check_written, parsed
 from tests.lanes import examples
 
 OF_OTHERS = {"lookups", "probes", "nics", "host", "lags", "mlag"}
@@ -52,7 +52,7 @@ def test_a_virtual_cable_has_no_speed() -> None:
 @pytest.mark.parametrize("view", VIEWS, ids=NAMES)
 @pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
 def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> None:
-    found = told(view, *(text for _ in view.commands))
+    found = parsed(view, *(text for _ in view.commands))
     if text in {"", "null", "{}"}:
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
@@ -64,13 +64,13 @@ def test_what_is_printed_may_end_anywhere(case: str) -> None:
         given_ = tuple(printed[command] for command in view.commands)
         for index, text in enumerate(given_):
             for end in (*range(0, len(text), STEP), *range(max(0, len(text) - 20), len(text))):
-                told(view, *given_[:index], text[:end], *given_[index + 1 :])
+                parsed(view, *given_[:index], text[:end], *given_[index + 1 :])
 
 
 def test_a_configuration_that_is_cut_off_says_nothing_of_drains() -> None:
     view = next(view for view in VIEWS if "sessions" in view.yields)
     (text,) = texts(view)
-    found = told(view, text.removesuffix("end\n")).sessions
+    found = parsed(view, text.removesuffix("end\n")).sessions
     assert not isinstance(found, Absent)
     assert {name: one.is_draining for name, one in found.items()} == {"swp1": None, "swp2": None, "swp3": None}
 
@@ -82,13 +82,13 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
     given_ = list(texts(view))
     index = data.draw(st.integers(0, len(given_) - 1))
     given_[index] = data.draw(changed(given_[index]))
-    told(view, *given_)
+    parsed(view, *given_)
 
 
 @settings(max_examples=examples(60))
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
 def test_any_text_is_taken(text: str, view: View) -> None:
-    told(view, *(text for _ in view.commands))
+    parsed(view, *(text for _ in view.commands))
 
 
 def test_of_several_routes_the_best_counts() -> None:

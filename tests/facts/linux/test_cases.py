@@ -126,13 +126,13 @@ def test_lookups_that_were_not_all_answered_are_absent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lit", "told", "kept"), [(4, None, 4), (3, None, 4), (1, None, 1), (2, 4, 4), (0, 4, 4), (0, None, 8), (8, 4, 8)]
+    ("lit", "parsed", "kept"), [(4, None, 4), (3, None, 4), (1, None, 1), (2, 4, 4), (0, 4, 4), (0, None, 8), (8, 4, 8)]
 )
 def test_lanes_in_use_are_those_of_the_media_or_up_to_the_last_that_is_lit(
-    lit: int, told: int | None, kept: int
+    lit: int, parsed: int | None, kept: int
 ) -> None:
     lanes = {number: Lane(-40.0, -40.0, 50.0 if number <= lit else 0.0) for number in range(1, 9)}
-    assert list(in_use(lanes, told)) == list(range(1, kept + 1))
+    assert list(in_use(lanes, parsed)) == list(range(1, kept + 1))
 
 
 def test_of_a_module_that_serves_two_ports_only_the_own_lanes_count() -> None:

@@ -55,12 +55,12 @@ def test_representors_beside_a_port_are_not_the_port() -> None:
 
 def test_a_link_that_is_down_has_no_speed() -> None:
     files = {**OWN, f"{CARD}/net/rail0/speed": "-1"}
-    told = interface.links('[{"ifname": "rail0", "flags": ["BROADCAST", "UP"], "mtu": 9000, "address": "02:00"}, 7]')
-    assert interface.interfaces(told, made(files), cards(files), {}) == {
+    parsed = interface.links('[{"ifname": "rail0", "flags": ["BROADCAST", "UP"], "mtu": 9000, "address": "02:00"}, 7]')
+    assert interface.interfaces(parsed, made(files), cards(files), {}) == {
         "rail0": Interface(is_up=False, is_enabled=True, mtu_bytes=9000, mac="02:00")
     }
     assert isinstance(interface.interfaces(None, made(files), cards(files), {}), Absent)
-    assert isinstance(interface.interfaces(told, made({}), (), {}), Absent)
+    assert isinstance(interface.interfaces(parsed, made({}), (), {}), Absent)
 
 
 def test_link_local_addresses_are_left_out() -> None:

@@ -103,11 +103,11 @@ def test_its_facts_are_those_of_the_design(up: Bench) -> None:
     assert (found.system.hostname, found.system.model, found.system.serial != "") == (host.name, "DGXH100", True)
     assert isinstance(found.interfaces, dict)
     assert found.interfaces == {
-        nic.interface: Interface(True, True, 400.0, host.mtu_bytes, "rs", told.mac, link_up_s=told.link_up_s)
+        nic.interface: Interface(True, True, 400.0, host.mtu_bytes, "rs", parsed.mac, link_up_s=parsed.link_up_s)
         for nic in host.nics
-        if (told := found.interfaces[nic.interface])
+        if (parsed := found.interfaces[nic.interface])
     }
-    assert all(0 < (told.link_up_s or 0) < 30 for told in found.interfaces.values())
+    assert all(0 < (parsed.link_up_s or 0) < 30 for parsed in found.interfaces.values())
     assert isinstance(found.neighbors, dict)
     assert {name: [(one.system, one.port) for one in ends] for name, ends in found.neighbors.items()} == {
         nic.interface: [(nic.leaf, nic.leaf_port)] for nic in host.nics

@@ -125,8 +125,8 @@ TOLD: Mapping[str, Any] = {
 class Driver(NetworkDriver):  # type: ignore[misc]
     """A driver as a user may have it: of what the contract names, it has some."""
 
-    def __init__(self, told: Mapping[str, Any], refusal: str = "") -> None:
-        self.told, self.refusal = told, refusal
+    def __init__(self, output: Mapping[str, Any], refusal: str = "") -> None:
+        self.output, self.refusal = output, refusal
 
     def open(self) -> None:
         if self.refusal:
@@ -136,8 +136,8 @@ class Driver(NetworkDriver):  # type: ignore[misc]
         pass
 
     def __getattribute__(self, name: str) -> Any:
-        if name.startswith("get_") and name in object.__getattribute__(self, "told"):
-            found = self.told[name]
+        if name.startswith("get_") and name in object.__getattribute__(self, "output"):
+            found = self.output[name]
             return lambda: _raised(found) if isinstance(found, Exception) else found
         return object.__getattribute__(self, name)
 
@@ -146,8 +146,8 @@ def _raised(error: Exception) -> None:
     raise error
 
 
-def look(told: Mapping[str, Any]) -> Facts:
-    viewer = GetterViewer("leaf01", Driver(told))
+def look(output: Mapping[str, Any]) -> Facts:
+    viewer = GetterViewer("leaf01", Driver(output))
     viewer.open()
     asked = tuple(dict.fromkeys(command for view in VIEWS for command in view.commands))
     return assemble.facts(VIEWS, dict(zip(asked, viewer.ask(asked), strict=True)))
@@ -194,7 +194,7 @@ def test_getters_tell_system_ports_neighbours_sessions_light_and_counters() -> N
 
 
 def test_what_a_driver_does_not_have_is_absent_and_the_rest_is_told() -> None:
-    found = look({name: told for name, told in TOLD.items() if name not in {OPTICS, SESSIONS}})
+    found = look({name: output for name, output in TOLD.items() if name not in {OPTICS, SESSIONS}})
     assert found.modules == Absent("get_optics: the NAPALM driver does not implement it")
     assert found.sessions == Absent("get_bgp_neighbors: the NAPALM driver does not implement it")
     assert not isinstance(found.interfaces, Absent)
@@ -233,16 +233,16 @@ def test_a_driver_that_cannot_open_says_why() -> None:
 
 
 def test_sessions_by_address_are_nobodys() -> None:
-    told = {"global": {"peers": {"10.0.0.2": {"is_up": True}}}}
-    found = look({**TOLD, SESSIONS: told}).sessions
+    output = {"global": {"peers": {"10.0.0.2": {"is_up": True}}}}
+    found = look({**TOLD, SESSIONS: output}).sessions
     assert found == Absent("get_bgp_neighbors lists no session of the fabric")
 
 
 class Endless(Driver):
     """A driver that neither answers nor hangs up before it is let go."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        super().__init__(told)
+    def __init__(self, output: Mapping[str, Any]) -> None:
+        super().__init__(output)
         self.let_go, self.began = threading.Event(), threading.Event()
 
     def get_optics(self) -> Any:
@@ -254,7 +254,7 @@ class Endless(Driver):
 
 
 def test_a_driver_without_end_is_left_behind_and_what_it_told_is_kept() -> None:
-    driver = Endless({name: told for name, told in TOLD.items() if name != OPTICS})
+    driver = Endless({name: output for name, output in TOLD.items() if name != OPTICS})
     looked = Target("leaf01", "eos", VIEWS, has_config=False)
     found = collect("f", [looked], lambda name: GetterViewer(name, driver), CollectOptions(deadline_s=3.0))
     was_waited_for = driver.let_go.is_set()

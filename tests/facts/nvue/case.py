@@ -20,8 +20,8 @@ CASES = sorted(file.name.removesuffix(".answers.json") for file in FOLDER.glob("
 def answers(case: str) -> tuple[ViewSubject, dict[str, str]]:
     """Return the switch of a case, and command → what it printed."""
     found = json.loads((FOLDER / f"{case}.answers.json").read_text(encoding="utf-8"))
-    told: dict[str, Any] = found["answers"]
-    texts = {command: text if isinstance(text, str) else json.dumps(text, indent=2) for command, text in told.items()}
+    parsed: dict[str, Any] = found["answers"]
+    texts = {command: text if isinstance(text, str) else json.dumps(text, indent=2) for command, text in parsed.items()}
     subject = ViewSubject("leaf01", found["version"], tuple(found["ports"]), lossless=tuple(found["lossless"]))
     subject = replace(subject, has_lags=case.endswith("pair"), has_pair=case.endswith("pair"))
     return subject, texts

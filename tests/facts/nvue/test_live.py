@@ -48,7 +48,7 @@ def commands(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(command for view in asked for command in view.commands))
 
 
-def told(name: str, replies: dict[str, Reply]) -> Facts:
+def parsed(name: str, replies: dict[str, Reply]) -> Facts:
     return assemble.facts(views(subject(FABRIC, FABRIC.switch(name))), replies)
 
 
@@ -74,7 +74,7 @@ def look(lab: RunningLab, name: str, transport: str = "ssh") -> Facts:
         driver.close()
     assert {command for command, reply in found.items() if reply.failure} == (LINUX if transport != "ssh" else set())
     assert all(reply.at_s > 0 for reply in found.values() if not reply.failure)
-    return told(name, found)
+    return parsed(name, found)
 
 
 @pytest.fixture(scope="module", params=["leaf01", "spine01"])
@@ -228,7 +228,7 @@ def test_what_does_not_answer_takes_no_others_with_it(trouble: RunningLab, trans
         found = replies(driver)
     answered = {command for command, reply in found.items() if not reply.failure}
     assert answered == ({*LINUX, routing.ROUTES} if transport == "ssh" else set())
-    facts = told("leaf01", found)
+    facts = parsed("leaf01", found)
     assert isinstance(facts.routes, Absent) == (transport != "ssh")
     assert isinstance(facts.interfaces, Absent)
 
@@ -236,7 +236,7 @@ def test_what_does_not_answer_takes_no_others_with_it(trouble: RunningLab, trans
 def test_what_came_before_it_hung_is_kept(trouble: RunningLab) -> None:
     with driven(trouble) as driver:
         make(trouble, "hangs", "leaf01", "after=3")
-        facts = told("leaf01", replies(driver))
+        facts = parsed("leaf01", replies(driver))
     assert not isinstance(facts.system, Absent)
     assert not isinstance(facts.interfaces, Absent)
     assert facts.neighbors == Absent("nv show interface lldp -o json: does not end")
@@ -246,7 +246,7 @@ def test_what_came_before_it_hung_is_kept(trouble: RunningLab) -> None:
 def test_garbage_is_absent_and_no_fault_of_ours(trouble: RunningLab, transport: str) -> None:
     with driven(trouble, transport) as driver:
         make(trouble, "garbage", "leaf01")
-        facts = told("leaf01", replies(driver))
+        facts = parsed("leaf01", replies(driver))
     assert {kind for kind in KINDS if not isinstance(getattr(facts, kind), Absent)} == set()
 
 

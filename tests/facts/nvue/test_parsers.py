@@ -19,7 +19,7 @@ from netkit.platforms.nvue.facts import DISK, views
 from netkit.platforms.nvue.facts.json_access import duration_s
 from netkit.platforms.view import View, ViewSubject
 from tests.facts.nvue.case import CASES, FOLDER, answers, read
-from tests.facts.written import check_written, told
+from tests.facts.written import check_written, parsed
 from tests.lanes import examples
 
 SUBJECT, TEXTS = answers("5.16.1-documented")
@@ -88,7 +88,7 @@ def test_parts_tell_the_same_at_once_and_port_by_port() -> None:
         one_by_one = {f"nv show interface {port} {path.replace('/', ' ')} -o json": one for port, one in parts.items()}
         texts = {command: json.dumps(one) for command, one in one_by_one.items()} | beside
         found = tuple(texts.get(command, "") for command in view.fallback.commands)
-        assert told(view.fallback, *found) == told(view, *own(view))
+        assert parsed(view.fallback, *found) == parsed(view, *own(view))
 
 
 def test_a_switch_without_ports_is_asked_for_itself_alone() -> None:
@@ -98,7 +98,7 @@ def test_a_switch_without_ports_is_asked_for_itself_alone() -> None:
 @pytest.mark.parametrize("text", ["", "  \n", "Error: nvued is not running", "{", "[1, 2", '{"a": ', "[]", "7", "null"])
 def test_nothing_is_told_by_nothing(text: str) -> None:
     for view in VIEWS:
-        found = told(view, *(text for _ in view.commands))
+        found = parsed(view, *(text for _ in view.commands))
         absent = {kind for kind in view.yields if isinstance(getattr(found, kind), Absent)}
         empty = {"routes"} if text == "[]" else set()  # a kernel without routes
         assert absent == view.yields - empty, view.commands
@@ -109,14 +109,14 @@ def test_answers_cut_anywhere_are_read_as_far_as_they_go() -> None:
         texts = own(view)
         for at, text in enumerate(texts):
             for length in range(0, len(text), max(1, len(text) // 400)):
-                told(view, *texts[:at], text[:length], *texts[at + 1 :])
+                parsed(view, *texts[:at], text[:length], *texts[at + 1 :])
 
 
 @settings(max_examples=examples(60))
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode("utf-8", "replace")))
 def test_any_text_is_survived(text: str) -> None:
     for view in VIEWS:
-        told(view, *(text for _ in view.commands))
+        parsed(view, *(text for _ in view.commands))
 
 
 @settings(max_examples=examples(150))
@@ -124,7 +124,7 @@ def test_any_text_is_survived(text: str) -> None:
 def test_any_json_is_survived(tree: Any) -> None:
     text = json.dumps(tree)
     for view in VIEWS:
-        told(view, *(text for _ in view.commands))
+        parsed(view, *(text for _ in view.commands))
 
 
 @settings(max_examples=examples(150))
@@ -141,13 +141,13 @@ def test_any_part_may_have_another_shape(data: st.DataObject) -> None:
         key = data.draw(st.sampled_from(sorted(node))) if isinstance(node, dict) else 0
     node[key] = data.draw(TREES)
     texts[at] = json.dumps(node[""] if key == "" and "" in node else tree)
-    told(view, *texts)
+    parsed(view, *texts)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000, '{"swp1s0": {"link": ' + "9" * 9_000])
 def test_endless_answers_are_survived(text: str) -> None:
     for view in VIEWS:
-        told(view, *(text for _ in view.commands))
+        parsed(view, *(text for _ in view.commands))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_endless_answers_are_survived(text: str) -> None:
 )
 def test_the_operational_status_says_whether_a_port_is_up_and_else_its_state(link: dict[str, Any], is_up: bool) -> None:
     ports = next(view for view in VIEWS if "interfaces" in view.yields)
-    found = told(ports, json.dumps({"swp1s0": {"link": link}}), "").interfaces
+    found = parsed(ports, json.dumps({"swp1s0": {"link": link}}), "").interfaces
     assert not isinstance(found, Absent)
     assert found["swp1s0"].is_up is is_up
 
@@ -171,10 +171,10 @@ def test_the_operational_status_says_whether_a_port_is_up_and_else_its_state(lin
 def test_what_is_no_count_is_not_told(number: str) -> None:
     ports, counting = (view for view in VIEWS if view.yields & {"interfaces", "adaptive_routing"})
     text = f'{{"swp1s0": {{"link": {{"oper-status": "up", "mtu": {number}, "stats": {{"in-pkts": {number}}}}}}}}}'
-    found = told(ports, text, "").interfaces
+    found = parsed(ports, text, "").interfaces
     assert not isinstance(found, Absent)
     assert found["swp1s0"].mtu_bytes is None
-    assert told(counting, text).counters == Absent("nv show interface -o json: shows no counters")
+    assert parsed(counting, text).counters == Absent("nv show interface -o json: shows no counters")
 
 
 @pytest.mark.parametrize("wrapped", ["\x1b[1;32m{}\x1b[0m", "Warning: slow\n{}", "{}\nWarning: done", "\r\n{}\r\n"])
@@ -182,7 +182,7 @@ def test_colours_and_warnings_do_not_matter(wrapped: str) -> None:
     for view in VIEWS:
         texts = own(view)
         shown = tuple(wrapped.replace("{}", text) if text[:1] in {"{", "["} else text for text in texts)
-        assert told(view, *shown) == told(view, *texts)
+        assert parsed(view, *shown) == parsed(view, *texts)
 
 
 def test_without_the_answer_of_one_port_the_others_are_told() -> None:
@@ -190,7 +190,7 @@ def test_without_the_answer_of_one_port_the_others_are_told() -> None:
     for view in views(subject):
         texts = tuple(whole[command] for command in view.commands)
         for at in (at for at, command in enumerate(view.commands) if " swp1s0 " in command):
-            found = told(view, *texts[:at], "", *texts[at + 1 :])
+            found = parsed(view, *texts[:at], "", *texts[at + 1 :])
             assert {kind for kind in view.yields if isinstance(getattr(found, kind), Absent)} == set()
 
 
@@ -209,7 +209,7 @@ def test_a_module_that_was_given_no_limits_has_none() -> None:
         "voltage": reading("voltage", "3.2862 V", "0.0000 V"),
         "channel": {"channel-1": {"rx-power": light, "tx-power": light, "tx-bias-current": current}},
     }
-    found = told(view, json.dumps({"swp1s0": shown}), "{}").modules
+    found = parsed(view, json.dumps({"swp1s0": shown}), "{}").modules
     assert not isinstance(found, Absent)
     assert found["swp1s0"] == Module(temperature_c=42.56, voltage_v=3.2862, lanes={1: Lane(-0.64, -0.64, 6.75)})
 
@@ -227,7 +227,7 @@ def test_a_module_that_was_given_no_limits_has_none() -> None:
 )
 def test_a_session_that_bfd_does_not_list_is_not_watched(peers: object, is_up: bool | None) -> None:
     (view,) = (view for view in VIEWS if "sessions" in view.yields)
-    found = told(view, json.dumps({"swp51": {"state": "established"}}), json.dumps(peers), "").sessions
+    found = parsed(view, json.dumps({"swp51": {"state": "established"}}), json.dumps(peers), "").sessions
     assert not isinstance(found, Absent)
     assert found["swp51"].is_bfd_up is is_up
 
@@ -235,12 +235,12 @@ def test_a_session_that_bfd_does_not_list_is_not_watched(peers: object, is_up: b
 def test_a_name_with_half_a_character_can_be_written() -> None:
     (view,) = (view for view in VIEWS if "neighbors" in view.yields)
     heard = {"caf\udce9": {"port": {"name": "swp1"}, "chassis": {}}}
-    found = told(view, json.dumps({"swp51": {"lldp": {"neighbor": heard}}}))
+    found = parsed(view, json.dumps({"swp51": {"lldp": {"neighbor": heard}}}))
     assert found.neighbors == {"swp51": (Neighbor("caf?", "swp1"),)}
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds"),
+    ("parsed", "seconds"),
     [
         ("1d, 23:45:21", 171_921.0),
         ("1 day, 2:34:17", 95_657.0),
@@ -252,5 +252,5 @@ def test_a_name_with_half_a_character_can_be_written() -> None:
         ("never", None),
     ],
 )
-def test_only_what_is_a_duration_is_taken_for_one(told: object, seconds: float | None) -> None:
-    assert duration_s(told) == seconds
+def test_only_what_is_a_duration_is_taken_for_one(parsed: object, seconds: float | None) -> None:
+    assert duration_s(parsed) == seconds

@@ -54,8 +54,8 @@ def surroundings(node: ScratchNode) -> LldpState:
 
 def state(platform: str) -> SwitchState:
     first, second, third = NAMES[platform]
-    told = PortState(first, description="to gpu01", alias=ALIAS.get(platform, ""))
-    return SwitchState("leaf-7", (told, PortState(second), PortState(third)), snmp=SNMP)
+    parsed = PortState(first, description="to gpu01", alias=ALIAS.get(platform, ""))
+    return SwitchState("leaf-7", (parsed, PortState(second), PortState(third)), snmp=SNMP)
 
 
 def viewer(agent: SnmpAgent, *credentials: Credential, patience_s: float = PATIENCE_S) -> SnmpViewer:

@@ -37,8 +37,8 @@ def answers(platform: str) -> dict[str, str]:
     return {command: text.strip("\n") for command, _, text in (block.partition("\n") for block in blocks)}
 
 
-def facts(platform: str, told: Mapping[str, str]) -> Facts:
-    return assemble.facts(views(subject(platform)), {command: Reply(text) for command, text in told.items()})
+def facts(platform: str, parsed: Mapping[str, str]) -> Facts:
+    return assemble.facts(views(subject(platform)), {command: Reply(text) for command, text in parsed.items()})
 
 
 def system(platform: str) -> System:

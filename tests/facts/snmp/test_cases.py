@@ -22,7 +22,7 @@ NOT_ASKED = {"lookups", "probes", "nics", "host", "lags", "mlag"}
 VIEWS = [(platform, view) for platform in case.PLATFORMS for view in views(case.subject(platform))]
 
 
-def told(platform: str, view: View, texts: list[str]) -> Facts:
+def parsed(platform: str, view: View, texts: list[str]) -> Facts:
     found: Facts = view.parse(*texts)
     assert {one.name for one in fields(found) if getattr(found, one.name) != getattr(Facts(), one.name)} <= view.yields
     if not isinstance(found.counters, Absent):
@@ -74,7 +74,7 @@ def test_an_agent_without_tables_tells_nothing(platform: str) -> None:
 @pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
 def test_what_cannot_be_read_is_absent(text: str) -> None:
     for platform, view in VIEWS:
-        found = told(platform, view, [text] * len(view.commands))
+        found = parsed(platform, view, [text] * len(view.commands))
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
 
@@ -85,7 +85,7 @@ def test_an_answer_may_end_anywhere(platform: str) -> None:
         texts = [answers[command] for command in view.commands]
         for at, text in enumerate(texts):
             for end in range(0, len(text), 41):
-                told(platform, view, [*texts[:at], text[:end], *texts[at + 1 :]])
+                parsed(platform, view, [*texts[:at], text[:end], *texts[at + 1 :]])
 
 
 VALUES = st.sampled_from(
@@ -104,14 +104,14 @@ def test_a_value_may_be_another_anywhere(data: st.DataObject) -> None:
     name = data.draw(st.just(lines[number].partition(" ")[0]) | st.sampled_from(["4.3.3.3.3", "4.0", "1.1000000102"]))
     lines[number] = f"{name} {data.draw(VALUES)}"
     texts[at] = "\n".join(lines)
-    told(platform, view, texts)
+    parsed(platform, view, texts)
 
 
 @settings(max_examples=examples(60))
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
 def test_any_text_is_taken(text: str, asked: tuple[str, View]) -> None:
     platform, view = asked
-    told(platform, view, [text] * len(view.commands))
+    parsed(platform, view, [text] * len(view.commands))
 
 
 def test_sonic_calls_a_port_by_its_alias_and_numbers_it_by_its_name() -> None:

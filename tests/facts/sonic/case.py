@@ -32,7 +32,7 @@ def texts(case: str, view: View) -> list[str]:
     return [(FOLDER / case / FILES[command]).read_text(encoding="utf-8") for command in view.commands]
 
 
-def told(facts: Facts) -> dict[str, Any]:
+def parsed(facts: Facts) -> dict[str, Any]:
     """Return facts as plain values."""
     found: dict[str, Any] = json.loads(ADAPTER.dump_json(facts, exclude_defaults=True))
     return found

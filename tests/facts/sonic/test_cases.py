@@ -17,7 +17,7 @@ from netkit.platforms.sonic.facts import CONFIG, views
 from netkit.platforms.view import View, ViewSubject
 from tests.conftest import UPDATE
 from tests.facts.hostile import STRANGE, changed
-from tests.facts.sonic.case import CASES, FILES, FOLDER, SUBJECT, texts, told
+from tests.facts.sonic.case import CASES, FILES, FOLDER, SUBJECT, parsed, texts
 from tests.lanes import examples
 
 VIEWS = views(ViewSubject("leaf01", ports=("Ethernet0", "Ethernet8"), lossless=(3,)))
@@ -32,7 +32,7 @@ def of(view: View, case: str) -> Facts:
 def whole(case: str, ports: tuple[str, ...] = ()) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for view in views(ViewSubject("leaf01", ports=ports, lossless=SUBJECT.lossless)):
-        found |= {kind: fact for kind, fact in told(of(view, case)).items() if kind in view.yields}
+        found |= {kind: fact for kind, fact in parsed(of(view, case)).items() if kind in view.yields}
     return dict(sorted(found.items()))
 
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> N
     for kind in view.yields:
         fact = getattr(found, kind)
         assert not isinstance(fact, Absent) or fact.reason
-        assert told(found) is not None
+        assert parsed(found) is not None
         if text in {"", "null"} and kind != "adaptive_routing":
             assert isinstance(fact, Absent), kind
 

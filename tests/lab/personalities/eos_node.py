@@ -100,8 +100,8 @@ class RecordedNode:
         self.states.append(state)
 
     def ports(self) -> tuple[SwitchPortReading, ...]:
-        told = {port.name: port for port in self.state.ports}
-        return tuple(reading(name, told[name].mtu_bytes, told[name].is_enabled) for name in self.kernel_names)
+        reported = {port.name: port for port in self.state.ports}
+        return tuple(reading(name, reported[name].mtu_bytes, reported[name].is_enabled) for name in self.kernel_names)
 
     def port(self, name: str) -> SwitchPortReading | None:
         return next((port for port in self.ports() if port.name == name), None)

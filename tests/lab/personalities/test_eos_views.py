@@ -220,8 +220,8 @@ def test_the_log_tells_when_links_went_and_came_by_the_clock(tmp_path: Path) -> 
     socket = node.file("/run/frr/zebra.vty")
     socket.parent.mkdir(parents=True, exist_ok=True)
     socket.touch()
-    told = {key: stamp(came_s - ago_s) for key, ago_s in (("lastLinkDown", 45), ("lastLinkUp", 0))}
-    node.answers["zebra: show interface json"] = json.dumps({"et33_1": told, "et1_1": {"linkUps": 0}, "lo": {}})
+    reported = {key: stamp(came_s - ago_s) for key, ago_s in (("lastLinkDown", 45), ("lastLinkUp", 0))}
+    node.answers["zebra: show interface json"] = json.dumps({"et33_1": reported, "et1_1": {"linkUps": 0}, "lo": {}})
     head, tail = "leaf01 Ebra: %LINEPROTO-5-UPDOWN: Line protocol on Interface", "changed state to"
     shown, clock = texts(eos, "show logging last 1 days | grep LINEPROTO", "show clock")
     for line, ago_s, way in zip(shown.splitlines(), (45, 0), ("down", "up"), strict=True):

@@ -42,10 +42,10 @@ def test_cumulus_serves_once_it_knows_where(tmp_path: Path) -> None:
     made = desk(tmp_path)
     made.type("nv set system gnmi-server state enabled")
     made.type("nv config apply -y")
-    assert made.node.told[-1].gnmi is None
+    assert made.node.reported[-1].gnmi is None
     made.type("nv set system gnmi-server listening-address 192.0.2.10")
     made.type("nv config apply -y")
-    assert made.node.told[-1].gnmi == GnmiState(9339, is_cumulus=True)
+    assert made.node.reported[-1].gnmi == GnmiState(9339, is_cumulus=True)
 
 
 def test_cumulus_before_gnmi_refuses_it(tmp_path: Path) -> None:

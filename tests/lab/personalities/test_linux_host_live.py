@@ -140,9 +140,9 @@ def test_files_below_sys_show_the_nics(lab: RunningLab) -> None:
 
 
 def test_one_rail_is_reconfigured_and_the_others_notice_nothing(lab: RunningLab) -> None:
-    told = lab.shell("gpu02", ONE_RAIL)
-    assert "rail0" in told
-    assert "rail1" not in told
+    reported = lab.shell("gpu02", ONE_RAIL)
+    assert "rail0" in reported
+    assert "rail1" not in reported
     mtus = lab.shell("gpu02", "cat /sys/class/net/rail0/mtu /sys/class/net/rail1/mtu")
     assert mtus.split() == ["8000", "9000"]
     lab.shell("gpu02", f"sed -i 's/mtu: 8000/mtu: 9000/' {NETPLAN} && netplan apply")
@@ -151,8 +151,8 @@ def test_one_rail_is_reconfigured_and_the_others_notice_nothing(lab: RunningLab)
 
 
 def test_a_timer_outlives_the_login_that_set_it(lab: RunningLab) -> None:
-    told = lab.ssh("gpu02", "systemd-run --on-active=1s --unit=undo touch /etc/netkit/undone")
-    assert told.returncode == 0
+    reported = lab.ssh("gpu02", "systemd-run --on-active=1s --unit=undo touch /etc/netkit/undone")
+    assert reported.returncode == 0
     until(lambda: lab.ssh("gpu02", "test -e /etc/netkit/undone").returncode == 0, "the timer ran")
     assert lab.ssh("gpu02", "systemctl is-active undo.timer").stdout == "inactive\n"
     lab.shell("gpu02", "systemd-run --on-active=600 --unit=undo rm /etc/netkit/undone && systemctl stop undo.timer")

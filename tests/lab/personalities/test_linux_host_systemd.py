@@ -118,8 +118,8 @@ def test_units_and_words_nobody_knows_are_refused(host: Host) -> None:
 
 
 def test_a_timer_waits_in_the_node_and_can_be_stopped(host: Host) -> None:
-    code, _, told = host.type("systemd-run --on-active=90s --unit=undo /bin/undo --all")
-    assert (code, told) == (0, "Running timer as unit: undo.timer\nWill run service as unit: undo.service\n")
+    code, _, reported = host.type("systemd-run --on-active=90s --unit=undo /bin/undo --all")
+    assert (code, reported) == (0, "Running timer as unit: undo.timer\nWill run service as unit: undo.service\n")
     assert host.desk.spawned["undo.service"][-3:] == ("90", "/bin/undo", "--all")
     assert host.type("systemctl is-active undo.timer undo.service") == (0, "active\ninactive\n", "")
     assert host.type("systemd-run --on-active=5 --unit=undo true")[0] == 1

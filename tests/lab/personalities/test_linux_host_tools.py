@@ -41,10 +41,10 @@ def refusal(machine: HostMachine, line: str) -> str:
 def test_mlnx_qos_sets_what_it_is_told_and_prints_the_whole_state(machine: HostMachine) -> None:
     ask(machine, "mlnx_qos -i rail0 -d os")
     ask(machine, "mlnx_qos -i rail0 --trust dscp --pfc 0,0,0,1,0,0,0,0")
-    told = ask(
+    reported = ask(
         machine, "mlnx_qos -i rail0 -p 0,0,0,3,0,0,6,0 -s ets,ets,ets,ets,ets,ets,strict,ets -t 10,0,0,90,0,0,0,0"
     )
-    assert told == FULL_QOS
+    assert reported == FULL_QOS
     assert ask(machine, "mlnx_qos -i rail0") == FULL_QOS
     assert machine.cards["rail1"].state == VolatileNicSettings()
 
@@ -175,9 +175,9 @@ def test_copper_shows_no_light_and_an_empty_cage_is_an_error(tmp_path: Path) -> 
 
 def test_mlxreg_tells_how_long_the_link_took_and_nothing_else(machine: HostMachine) -> None:
     asked = "--reg_name PDDR --get --indexes local_port=1,page_select=8"
-    told = ask(machine, f"mlxreg -d {machine.cards['rail0'].pci} {asked}")
-    assert re.search(r"^time_to_link_up +\| 0x00001068$", told, re.MULTILINE)
-    assert told == ask(machine, f"mstreg -d mlx5_0 {asked}")
+    reported = ask(machine, f"mlxreg -d {machine.cards['rail0'].pci} {asked}")
+    assert re.search(r"^time_to_link_up +\| 0x00001068$", reported, re.MULTILINE)
+    assert reported == ask(machine, f"mstreg -d mlx5_0 {asked}")
     for line in (
         f"-d mlx5_9 {asked}",
         f"-d mlx5_0 {asked.replace('=8', '=1')}",
@@ -226,8 +226,8 @@ def test_mlxlink_error_rates_can_be_read_back(rate: float) -> None:
 
 def test_mlxconfig_keeps_values_until_a_reset_makes_them_hold(machine: HostMachine) -> None:
     machine.power_up()
-    told = ask(machine, "mlxconfig -d 0000:18:00.0 -y set CNP_DSCP_P1=4 LINK_TYPE_P1=IB")
-    assert told.rstrip().endswith("-I- Please reboot machine to load new configurations.")
+    reported = ask(machine, "mlxconfig -d 0000:18:00.0 -y set CNP_DSCP_P1=4 LINK_TYPE_P1=IB")
+    assert reported.rstrip().endswith("-I- Please reboot machine to load new configurations.")
     row = next(line for line in ask(machine, "mlxconfig -d mlx5_0 -e q").splitlines() if "CNP_DSCP_P1" in line)
     assert row.split() == ["*", "CNP_DSCP_P1", "48", "48", "4"]
     again = HostMachine(machine.node)

@@ -18,7 +18,7 @@ def terminal(tmp_path: Path) -> Desk:
 
 
 def port(terminal: Desk, name: str) -> PortState:
-    return next(port for port in terminal.node.told[-1].ports if port.name == name)
+    return next(port for port in terminal.node.reported[-1].ports if port.name == name)
 
 
 def apply(terminal: Desk, *lines: str, options: str = "-y") -> tuple[int, str]:
@@ -49,7 +49,11 @@ def test_what_is_not_confirmed_goes_away_by_itself(terminal: Desk) -> None:
     apply(terminal, "set interface swp33s0 link mtu 9000", options="-y --confirm 1s")
     store = terminal.switch.system.store
     until(lambda: store.revisions[3].state == "ays_fail", "the change is taken back, of which this is the last")
-    assert [9000 in {port.mtu_bytes for port in told.ports} for told in terminal.node.told] == [False, True, False]
+    assert [9000 in {port.mtu_bytes for port in reported.ports} for reported in terminal.node.reported] == [
+        False,
+        True,
+        False,
+    ]
     assert terminal.type("nv config diff startup applied") == (0, "")
     assert terminal.switch.system.applier.confirmation is None
     assert terminal.type("nv config apply --confirm-yes")[0] == 1
@@ -73,7 +77,7 @@ def test_a_restart_within_the_window_goes_back(terminal: Desk) -> None:
 
 
 def test_an_apply_the_routing_daemons_refuse_changes_nothing(terminal: Desk) -> None:
-    before = terminal.node.told[-1]
+    before = terminal.node.reported[-1]
     terminal.node.refusal = "line 7: unknown command"
     code, printed = apply(terminal, "set interface swp33s0 link mtu 9000", "set router bgp graceful-shutdown enabled")
     assert code == 1
@@ -81,7 +85,7 @@ def test_an_apply_the_routing_daemons_refuse_changes_nothing(terminal: Desk) -> 
         "Failure during apply [rev_id: 3]\n"
         "  Unable to reload-or-restart services (frr): Job for frr.service failed. line 7: unknown command\n"
     )
-    assert terminal.node.told[-1] == before
+    assert terminal.node.reported[-1] == before
     assert terminal.type("nv show interface swp33s0 link mtu --applied") == (0, "9216\n")
 
 
@@ -100,11 +104,11 @@ def test_the_account_lives_as_long_as_its_entry(terminal: Desk) -> None:
 
 
 def test_an_apply_that_fails_quietly_says_so_and_exits_with_0(terminal: Desk) -> None:
-    before = terminal.node.told[-1]
+    before = terminal.node.reported[-1]
     terminal.switch.fail_apply_quietly = True
     code, printed = apply(terminal, "set interface swp33s0 link mtu 9000")
     assert (code, printed.splitlines()[0]) == (0, "Failure during apply [rev_id: 3]")
-    assert terminal.node.told[-1] == before
+    assert terminal.node.reported[-1] == before
     assert terminal.type("nv config diff applied startup") == (0, "")
     terminal.switch.fail_apply_quietly = False
     assert terminal.type("nv config apply -y") == (0, "applied_and_saved [rev_id: 3]\n")
@@ -112,28 +116,28 @@ def test_an_apply_that_fails_quietly_says_so_and_exits_with_0(terminal: Desk) ->
 
 
 def test_a_full_flash_stops_an_apply_before_anything_changes(terminal: Desk) -> None:
-    told = list(terminal.node.told)
+    reported = list(terminal.node.reported)
     full = terminal.node.saved / "nvue" / "next.new"
     full.symlink_to("/dev/full")
     code, printed = apply(terminal, "set interface swp33s0 link mtu 9000")
     assert (code, printed) == (1, "Error: No space left on device\n")
-    assert terminal.node.told == told
+    assert terminal.node.reported == reported
     assert terminal.type("nv config diff startup applied") == (0, "")
     assert not full.is_symlink()
     assert terminal.type("nv config apply -y") == (0, "applied_and_saved [rev_id: 3]\n")
 
 
 def test_a_rollback_restores_what_ran(terminal: Desk) -> None:
-    before = terminal.node.told[-1]
+    before = terminal.node.reported[-1]
     apply(terminal, "set interface swp33s0 link state down", "unset router policy", "unset vrf default router bgp")
-    assert terminal.node.told[-1] != before
+    assert terminal.node.reported[-1] != before
     assert terminal.type("nv config apply 2 -y")[0] == 0
-    assert terminal.node.told[-1] == before
+    assert terminal.node.reported[-1] == before
     assert terminal.type("nv config diff 2 applied") == (0, "")
 
 
 def test_a_secret_shown_can_be_handed_in_again(terminal: Desk) -> None:
-    before = terminal.node.told[-1]
+    before = terminal.node.reported[-1]
     assert before.snmp is not None
     assert "SNMP_AUTH" in before.snmp.users[0].auth_secret
     _, shown = terminal.type("nv config show")
@@ -142,7 +146,7 @@ def test_a_secret_shown_can_be_handed_in_again(terminal: Desk) -> None:
     assert terminal.type("nv config replace shown.yaml")[0] == 0
     assert terminal.type("nv config diff") == (0, "")
     assert terminal.type("nv config apply -y")[0] == 0
-    assert terminal.node.told[-1] == before
+    assert terminal.node.reported[-1] == before
 
 
 def test_a_switch_boots_as_the_factory_made_it(tmp_path: Path) -> None:
@@ -150,9 +154,9 @@ def test_a_switch_boots_as_the_factory_made_it(tmp_path: Path) -> None:
     node = RecordingNode(device, tmp_path / "saved")
     switch = Nvue(node)
     switch.boot()
-    told = node.told[-1]
-    assert (told.hostname, told.ports, told.vlans, told.loopback_addresses) == ("cumulus", (), (), ())
-    assert "router bgp" not in told.frr
+    reported = node.reported[-1]
+    assert (reported.hostname, reported.ports, reported.vlans, reported.loopback_addresses) == ("cumulus", (), (), ())
+    assert "router bgp" not in reported.frr
 
 
 @pytest.mark.parametrize(

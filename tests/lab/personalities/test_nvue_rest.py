@@ -74,7 +74,7 @@ def test_a_whole_configuration_replaces_the_other(terminal: Desk) -> None:
     assert call(terminal, "PATCH", f"/?rev={number}", whole)[0] == 200
     assert apply(terminal, number)["state"] == "applied_and_saved"
     assert terminal.switch.system.applied == whole
-    assert " bgp graceful-shutdown" in terminal.node.told[-1].frr
+    assert " bgp graceful-shutdown" in terminal.node.reported[-1].frr
 
 
 def test_what_waits_for_confirmation_is_confirmed_by_another_apply(terminal: Desk) -> None:

@@ -51,7 +51,7 @@ class Switch:
         return [(reply.text, reply.failure) for reply in replies]
 
 
-def told(name: str) -> tuple[str, str]:
+def reported(name: str) -> tuple[str, str]:
     return json.dumps({"name": name}), ""
 
 
@@ -60,13 +60,13 @@ REFUSED = ("", "Invalid input (at token 1: 'bogus')")
 
 def test_all_json_is_one_request_and_all_words_another() -> None:
     switch = Switch()
-    assert switch.ask(RUNNING, VERSION, HOSTNAME) == [(RUNNING, ""), told(VERSION), told(HOSTNAME)]
+    assert switch.ask(RUNNING, VERSION, HOSTNAME) == [(RUNNING, ""), reported(VERSION), reported(HOSTNAME)]
     assert switch.posted == [[VERSION, HOSTNAME], [RUNNING]]
 
 
 def test_revisions_are_pinned() -> None:
     switch = Switch()
-    assert switch.ask(BGP, VERSION) == [told(BGP), told(VERSION)]
+    assert switch.ask(BGP, VERSION) == [reported(BGP), reported(VERSION)]
     assert switch.posted == [[{"cmd": BGP, "revision": 2}, VERSION]]
 
 
@@ -82,20 +82,20 @@ def test_revisions_are_pinned() -> None:
 def test_a_refused_command_loses_no_other_on_any_release(make: Callable[[], Switch], requests: int) -> None:
     switch = make()
     found = switch.ask(VERSION, BOGUS, HOSTNAME, BOGUS, BGP)
-    assert found == [told(VERSION), REFUSED, told(HOSTNAME), REFUSED, told(BGP)]
+    assert found == [reported(VERSION), REFUSED, reported(HOSTNAME), REFUSED, reported(BGP)]
     assert len(switch.posted) == requests
 
 
 def test_a_command_that_never_ends_is_asked_alone_and_loses_no_other() -> None:
     switch = Switch()
-    assert switch.ask(VERSION, SLOW, HOSTNAME) == [told(VERSION), ("", "does not end"), told(HOSTNAME)]
+    assert switch.ask(VERSION, SLOW, HOSTNAME) == [reported(VERSION), ("", "does not end"), reported(HOSTNAME)]
     assert switch.posted == [[VERSION, SLOW, HOSTNAME], [VERSION], [SLOW], [HOSTNAME]]
     assert switch.limits_s == [TIMEOUT_S, 10.0, 10.0, 10.0]
 
 
 def test_a_connection_that_is_lost_keeps_what_was_answered() -> None:
     found = Switch(lost_after=1).ask(VERSION, RUNNING)
-    assert found == [told(VERSION), ("", "leaf01: the connection is lost")]
+    assert found == [reported(VERSION), ("", "leaf01: the connection is lost")]
     with pytest.raises(AccessError, match="the connection is lost"):
         Switch(lost_after=0).ask(VERSION, RUNNING)
 

@@ -140,8 +140,8 @@ def test_cumulus_streams_and_answers_no_questions(tmp_path: Path) -> None:
         listening.stop.set()
         listening.thread.join()
         (reading, *_) = switch.node.ports()
-        told = listening.samples[0].counters
-        found = {name: places[reading.name] for name, places in told.items() if reading.name in places}
+        reported = listening.samples[0].counters
+        found = {name: places[reading.name] for name, places in reported.items() if reading.name in places}
         assert found == {
             "rx_bytes": reading.traffic.rx_bytes,
             "tx_bytes": reading.traffic.tx_bytes,
@@ -154,9 +154,9 @@ def test_cumulus_streams_and_answers_no_questions(tmp_path: Path) -> None:
             "carrier_changes": reading.carrier_changes,
             "fec_uncorrectable": reading.fec.uncorrectable_codewords,
         }
-        assert told["tx_pause"][f"{reading.name}/3"] == reading.priorities[3].tx_pause
-        assert told["queue_ecn_marked"][f"{reading.name}/3"] == reading.queues[3].ecn_marked_packets
-        assert told["queue_drops"][f"{reading.name}/3"] == reading.queues[3].dropped_packets
+        assert reported["tx_pause"][f"{reading.name}/3"] == reading.priorities[3].tx_pause
+        assert reported["queue_ecn_marked"][f"{reading.name}/3"] == reading.queues[3].ecn_marked_packets
+        assert reported["queue_drops"][f"{reading.name}/3"] == reading.queues[3].dropped_packets
         viewer = switch.viewer()
         viewer.open()
         (reply,) = viewer.ask(["once /interfaces/interface/state"])

@@ -22,14 +22,14 @@ def samples(*pieces: tuple[float, str, int] | None) -> list[tuple[float, dict[st
     stop = threading.Event()
     coming = _pieces(pieces)
 
-    def told(_: float) -> Piece | None:
+    def reported(_: float) -> Piece | None:
         try:
             return next(coming)
         except StopIteration:
             stop.set()
             return None
 
-    Samples(ViewSubject("leaf01", platform="eos"), {}, found.append, 1.0).fill(told, stop, 60)
+    Samples(ViewSubject("leaf01", platform="eos"), {}, found.append, 1.0).fill(reported, stop, 60)
     return [(one.at_s, {name: list(places.values()) for name, places in one.counters.items()}) for one in found]
 
 
@@ -72,9 +72,9 @@ def test_rates_of_subscriptions_out_of_phase_are_true(phases: tuple[float, ...])
 
 def rated(*subscriptions: tuple[str, float, int]) -> list[tuple[float, dict[str, float]]]:
     """Return the rates of paths that count 100 a second, each told so many times from a moment of a second on."""
-    told = sorted((index + phase, path) for path, phase, times in subscriptions for index in range(times))
+    reported = sorted((index + phase, path) for path, phase, times in subscriptions for index in range(times))
     pieces: list[tuple[float, str, int] | None] = []
-    for (at_s, place), (next_s, _) in zip(told, [*told[1:], (99.0, "")], strict=True):
+    for (at_s, place), (next_s, _) in zip(reported, [*reported[1:], (99.0, "")], strict=True):
         pieces += [(1000 + at_s, place, round(at_s * 100)), *([None] if next_s - at_s > 0.2 else [])]
     before: dict[str, tuple[float, int]] = {}
     rates: list[tuple[float, dict[str, float]]] = []

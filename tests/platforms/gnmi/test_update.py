@@ -44,7 +44,7 @@ UNHURRIED = settings(max_examples=examples(60))
 PLATFORMS = st.sampled_from(["eos", "sonic", "nvue", "frr"])
 
 
-def told(platform: str, *updates: tuple[str, Any], wanted: tuple[str, ...] = (), names: Any = None) -> Any:
+def reported(platform: str, *updates: tuple[str, Any], wanted: tuple[str, ...] = (), names: Any = None) -> Any:
     counting = count.Counting(platform, names or {}, wanted)
     return count.counters_of(platform, dict(counting.counts(Update(path(place), value) for place, value in updates)))
 
@@ -62,7 +62,7 @@ def test_openconfig_tells_ports_and_queues_leaf_by_leaf() -> None:
         (f"{queue}/ecn-marked-pkts", 4),
         (f"{queue}/name", "UC3"),
     )
-    assert told("eos", *shown) == {
+    assert reported("eos", *shown) == {
         "rx_bytes": {"Ethernet1/1": 2**64 - 1},
         "rx_packets": {"Ethernet1/1": 8},
         "queue_tx_packets": {"Ethernet1/1/3": 7},
@@ -77,7 +77,7 @@ def test_openconfig_may_tell_a_whole_tree_with_its_modules_named() -> None:
             {"name": "Management1", "state": {"counters": {"in-octets": "1"}}},
         ]
     }
-    assert told("eos", ("/openconfig-interfaces:interfaces", tree)) == {
+    assert reported("eos", ("/openconfig-interfaces:interfaces", tree)) == {
         "rx_bytes": {"Ethernet2/1": 9},
         "tx_bytes": {"Ethernet2/1": 8},
     }
@@ -85,7 +85,7 @@ def test_openconfig_may_tell_a_whole_tree_with_its_modules_named() -> None:
 
 def test_packets_are_not_told_from_some_of_their_kinds() -> None:
     port = "/interfaces/interface[name=Ethernet1/1]/state/counters"
-    assert told("eos", (f"{port}/in-unicast-pkts", 5)) == {}
+    assert reported("eos", (f"{port}/in-unicast-pkts", 5)) == {}
 
 
 def test_cumulus_tells_marks_pauses_and_bits_beside() -> None:
@@ -98,7 +98,7 @@ def test_cumulus_tells_marks_pauses_and_bits_beside() -> None:
         (f"{QUEUE.format('swp1s0', 3)}/ecn-marked-pkts", 6),
         ("/qos/interfaces/interface[interface-id=swp1s0]/state/switch-priority[name=3]/counters/out-pause-pkts", 12),
     )
-    assert told("nvue", *shown) == {
+    assert reported("nvue", *shown) == {
         "tx_packets": {"swp1s0": 3},
         "carrier_changes": {"swp1s0": 2},
         "fec_uncorrectable": {"swp1s0": 1},
@@ -124,7 +124,7 @@ def test_sonic_tells_rows_by_alias() -> None:
         "Ethernet1/1:12": {"SAI_QUEUE_STAT_PACKETS": "9"},
     }
     shown = (("/COUNTERS/Ethernet*", ports), ("/COUNTERS/Ethernet*/Queues", queues))
-    assert told("sonic", *shown, names={"Ethernet1/1": "Ethernet0"}) == {
+    assert reported("sonic", *shown, names={"Ethernet1/1": "Ethernet0"}) == {
         "rx_bytes": {"Ethernet0": 70},
         "rx_pause": {"Ethernet0/3": 4},
         "queue_tx_packets": {"Ethernet0/3": 1},
@@ -135,7 +135,7 @@ def test_sonic_tells_rows_by_alias() -> None:
 
 def test_only_wanted_ports_count() -> None:
     shown = [(f"/interfaces/interface[name=Ethernet{port}]/state/counters/in-octets", port) for port in (1, 2)]
-    assert told("eos", *shown, wanted=("Ethernet2",)) == {"rx_bytes": {"Ethernet2": 2}}
+    assert reported("eos", *shown, wanted=("Ethernet2",)) == {"rx_bytes": {"Ethernet2": 2}}
 
 
 def test_answers_are_facts() -> None:

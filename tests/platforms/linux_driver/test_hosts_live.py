@@ -132,9 +132,9 @@ def test_one_rail_changes_and_the_others_notice_nothing(up: Bench) -> None:
 
     up.lab.shell("gpu01", WATCH)
     driver.commit_config(revert_in=LONG_S)
-    told = up.lab.shell("gpu01", "sleep 1; kill $(cat /tmp/watch); cat /tmp/seen")
-    assert "rail1" in told
-    assert "rail0" not in told
+    reported = up.lab.shell("gpu01", "sleep 1; kill $(cat /tmp/watch); cat /tmp/seen")
+    assert "rail1" in reported
+    assert "rail0" not in reported
     assert is_as(up, "gpu01", files)
     old, new = (f"10.128.0.0/{length} via 10.128.128.0 dev rail1 table 101 " for length in (29, 28))
     assert up.kernel("gpu01").splitlines() == sorted(before[1].replace(old, new).splitlines())
@@ -262,12 +262,12 @@ def test_a_rail_that_fails_is_put_back_before_another_is_touched(up: Bench) -> N
     up.lab.shell("gpu01", f"{WATCH} cat >{BALKING} && chmod 755 {BALKING}", stdin=BALKS)
     try:
         errors = commit_together(drivers, LONG_S)
-        told = up.lab.shell("gpu01", "sleep 1; kill $(cat /tmp/watch); cat /tmp/seen")
+        reported = up.lab.shell("gpu01", "sleep 1; kill $(cat /tmp/watch); cat /tmp/seen")
     finally:
         up.lab.shell("gpu01", f"rm -f {BALKING} /tmp/balked")
     assert list(errors) == ["gpu01"]
     assert "rail0: networkctl reload failed; it was taken back" in str(errors["gpu01"])
-    assert "rail1" not in told
+    assert "rail1" not in reported
     assert (up.disk("gpu01"), up.kernel("gpu01")) == before
     assert drivers[1].has_pending_commit()
     drivers[1].rollback()

@@ -213,10 +213,10 @@ def test_users_a_switch_takes_in_no_form_are_left_out_and_told(driver: NvueDrive
     load(driver, files_of(wanted))
     driver.commit_config(revert_in=LONG_S)
 
-    (told,) = driver.left_out()
-    assert told.startswith("everything is applied except SNMPv3 users: the switch refuses")
-    assert "<secret>" in told
-    assert not any(value in told for value in SECRETS.values())
+    (reported,) = driver.left_out()
+    assert reported.startswith("everything is applied except SNMPv3 users: the switch refuses")
+    assert "<secret>" in reported
+    assert not any(value in reported for value in SECRETS.values())
     assert {change.path[:4] for change in changes(driver, files_of(wanted))} == {(*USERS, "second")}
     driver.confirm_commit()
 

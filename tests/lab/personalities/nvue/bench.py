@@ -42,7 +42,7 @@ class RecordingNode:
     device: Switch | Host
     saved: Path
     kernel_names: Mapping[str, str] = field(default_factory=dict)
-    told: list[SwitchState] = field(default_factory=list)
+    reported: list[SwitchState] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
     cleared: list[str] = field(default_factory=list)
@@ -55,12 +55,12 @@ class RecordingNode:
             self.kernel_names = {port.name: port.name for port in self.device.ports}
 
     def realise(self, state: SwitchState) -> None:
-        if self.refusal and state.frr != self.told[-1].frr:
+        if self.refusal and state.frr != self.reported[-1].frr:
             raise ConfigRefusedError(self.refusal)
-        self.told.append(state)
+        self.reported.append(state)
 
     def ports(self) -> tuple[SwitchPortReading, ...]:
-        states = {port.name: port for port in self.told[-1].ports} if self.told else {}
+        states = {port.name: port for port in self.reported[-1].ports} if self.reported else {}
         return tuple(
             reading(name, seed, is_enabled=name in states and states[name].is_enabled)
             for seed, name in enumerate(self.kernel_names, 1)
