@@ -6,6 +6,7 @@ from functools import partial
 from math import ceil
 
 from netkit.design import Port, Switch
+from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge import (
@@ -22,7 +23,6 @@ from netkit.judge import (
 )
 from netkit.judge.bound import astray, least, most
 from netkit.judge.cnp_path import CNP_READS, CnpLoss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
-from netkit.judge.context import CableEnd
 from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, RailSum, is_read, rail_sum, skew_s
 from netkit.judge.pauses import PAUSE_COUNTERS, congestion, received_at, sent_at

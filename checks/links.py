@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from netkit.design import Host, Switch
+from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
 from netkit.facts.device import Interface, Neighbor
 from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip, warn
-from netkit.judge.context import CableEnd
 from netkit.judge.outage import is_by_switch, last_outage
 
 SPEED_TOLERANCE = 0.01
@@ -342,7 +342,7 @@ def _interface(device: DeviceContext, port: str) -> Interface | None:
 def _designed_speeds(context: CheckContext, device: DeviceContext) -> Iterator[tuple[str, str, Interface, int]]:
     """Yield each port that is up, its other end, its state, and the speed of its cable by design."""
     for port, far in _ends(context, device):
-        state, speed_gbps = _interface(device, port), context.speeds_gbps.get(CableEnd(device.name, port))
+        state, speed_gbps = _interface(device, port), context.fabric.speeds_gbps.get(CableEnd(device.name, port))
         if state is not None and state.is_up and speed_gbps is not None:
             yield port, far, state, speed_gbps
 

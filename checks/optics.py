@@ -6,6 +6,7 @@ from statistics import median
 from typing import NamedTuple
 
 from netkit.design import Switch
+from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module
@@ -21,7 +22,7 @@ from netkit.judge import (
     skip,
     warn,
 )
-from netkit.judge.context import CableEnd, NoHistory
+from netkit.judge.context import NoHistory
 from netkit.judge.firmware import FirmwarePart, approved_of, unapproved
 from netkit.judge.optical_power import (
     DARK_DBM,

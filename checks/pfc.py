@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from netkit.design import Host, Port
+from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
 from netkit.facts.counter import parts, place
 from netkit.facts.qos import Buffer
@@ -20,7 +21,6 @@ from netkit.judge import (
     warn,
 )
 from netkit.judge.bound import least
-from netkit.judge.context import CableEnd
 from netkit.judge.parity import skew_s
 from netkit.judge.pauses import PAUSE_COUNTERS, Pauses, congestion, received, received_at, sent, sent_at
 from netkit.judge.peak import peak

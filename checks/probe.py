@@ -6,11 +6,11 @@ from functools import cached_property
 from statistics import median
 
 from netkit.design import Host, Nic
+from netkit.design.fabric import CableEnd
 from netkit.design.layout import NIC_DISTANCES, NicDistance, nic_distance
 from netkit.facts import Absent
 from netkit.facts.device import Probe
 from netkit.judge import CABLE_FAULTS, PASSED, CheckContext, Finding, fabric_check, fail, skip, warn
-from netkit.judge.context import CableEnd
 from netkit.judge.lookup import astray, is_astray
 
 FEWEST = 4

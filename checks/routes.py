@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from netkit.design import Host, Switch
+from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
 from netkit.facts.host import DefaultRoute, HostFacts
 from netkit.judge import (
@@ -18,7 +19,6 @@ from netkit.judge import (
     skip,
     warn,
 )
-from netkit.judge.context import CableEnd
 from netkit.judge.lookup import astray, wrong
 
 MISSING_REMEDY = "see netkit check bgp links for the ports that are missing"

@@ -124,7 +124,7 @@ def work(site: str, folder: Path, *, access: Path | None, state: Path | None, la
     place = (state or state_folder() / "worker" / site).absolute()
     execute = SiteExecutor(settings, site, place, (access or folder / "access").absolute(), credentials, lab)
     with NonceJournal(place / "jobs.sqlite", time.time()) as journal:
-        worker = Worker(settings, site, credentials, journal, execute, report=_report)
+        worker = Worker(settings, site, credentials, journal, execute, _report, execute.prepare)
         stop_on_signals(worker)
         worker.run()
 

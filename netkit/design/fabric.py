@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from netkit.design.clusters import Cluster
 from netkit.design.traffic import EcnThresholds, Headroom, LosslessProfile
@@ -491,6 +491,16 @@ class Rail:
     prefix_v6: str = ""
 
 
+class CableEnd(NamedTuple):
+    """One end of a cable."""
+
+    device: str
+    port: str
+
+    def __str__(self) -> str:
+        return f"{self.device}:{self.port}"
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A cable between two devices; the upper tier comes last."""
@@ -720,6 +730,21 @@ class Fabric:
         """Yield every cable once: of rails, and of networks beside them."""
         yield from self.links()
         yield from self.access_links()
+
+    @cached_property
+    def far_ends(self) -> Mapping[CableEnd, CableEnd]:
+        """The other end of each cable, from both ends."""
+        pairs = [(CableEnd(one.device, one.port), CableEnd(one.peer, one.peer_port)) for one in self.cables()]
+        return {**dict(pairs), **{far: near for near, far in pairs}}
+
+    @cached_property
+    def speeds_gbps(self) -> Mapping[CableEnd, int]:
+        """The speed of both ends of each cable."""
+        return {
+            end: one.speed_gbps
+            for one in self.cables()
+            for end in (CableEnd(one.device, one.port), CableEnd(one.peer, one.peer_port))
+        }
 
     def sessions(self) -> Iterator[Session]:
         """Yield every BGP session from both its ends."""

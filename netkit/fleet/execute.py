@@ -4,6 +4,7 @@ A handler gets the opened fabric, the devices of the shard and the job. It yield
 `answer.MOST_PART_BYTES`, and notes for people. Verbs that change devices are in netkit/fleet/site_deploy.py.
 """
 
+import gc
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from netkit import private
 from netkit.design.select import Device
-from netkit.errors import Problem
+from netkit.errors import NetkitError, Problem
 from netkit.facts import Absent, Observation, Sample, serial
 from netkit.fleet import site_deploy
 from netkit.fleet.checking import answered
@@ -40,6 +41,8 @@ from netkit.report.plan_view import counted
 from netkit.store.record import DamagedError, packed, unpacked
 
 MOST_TREES = 4
+MOST_DESIGNS, MOST_DEVICES = 4, 10_000
+"""Designs that a worker keeps, and their devices: 10,000 take 160 MB."""
 FETCH_S = 600
 STALE_S = 30
 SAFE = (
@@ -76,7 +79,7 @@ class Checkouts:
                 raise FleetError(
                     Problem(what, "push it there, or add its branch to `branches` in the site's fleet.yaml")
                 )
-        place, mark = self._trees / commit, self._trees / f"{commit}.complete"
+        place, mark = self.place(commit), self._trees / f"{commit}.complete"
         if not mark.exists():
             self._remove(commit)
             self._git(self._copy, "worktree", "prune", "--expire=now")
@@ -84,6 +87,10 @@ class Checkouts:
         mark.touch()
         self._keep_newest()
         return place
+
+    def place(self, commit: str) -> Path:
+        """Where the folder of a commit is, if it is checked out."""
+        return self._trees / commit
 
     def _is_allowed(self, commit: str) -> bool:
         return any(self._is_on(commit, branch) for branch in self._settings.branches)
@@ -308,6 +315,8 @@ class SiteExecutor:
     credentials: Credentials = field(repr=False)
     lab: str = ""
     """The lab to use instead of the devices; empty: the devices."""
+    designs: dict[tuple[str, str], Project] = field(default_factory=dict, repr=False)
+    """Fabric and commit → its design, for the processes of jobs to inherit; the newest last."""
 
     def __call__(self, job: SiteJob) -> Iterator[bytes | Note]:
         handler = HANDLERS.get(job.verb)
@@ -322,11 +331,31 @@ class SiteExecutor:
         folder = _inside(tree, job)
         if not self.lab:
             self._lay_access(folder, job.fabric)
-        project = Project.open(folder, lab=self.lab, workplace=tree)
+        project = self.designs.get((job.fabric, job.commit)) or self._open(tree, folder)
         devices = project.devices(job.limit)
         _refuse_elsewhere(devices, part, self.site)
         here = frozenset(device.name for device in project.devices() if _is_at(device, part))
         yield from handler(SiteRequest(project, devices, job, here, self._link))
+
+    def prepare(self, job: SiteJob) -> None:
+        """Design the fabric of a job in this process, unless it is; a job has done so before, so it takes no longer.
+
+        A design has no secrets and no access files. The process of the job still verifies its commit.
+        """
+        designs, opened = self.designs, (job.fabric, job.commit)
+        tree = Checkouts(self.settings.repository, self.state).place(job.commit)
+        with suppress(NetkitError, OSError):  # the process of the job reports it
+            found = designs.get(opened) or self._open(tree, _inside(tree, job))
+            designs.pop(opened, None)
+            designs[opened] = found
+        while len(designs) > 1 and (
+            len(designs) > MOST_DESIGNS or sum(len(one.fabric.names) for one in designs.values()) > MOST_DEVICES
+        ):
+            del designs[next(iter(designs))]
+            gc.collect()
+
+    def _open(self, tree: Path, folder: Path) -> Project:
+        return Project.open(folder, lab=self.lab, workplace=tree)
 
     def _link(self, patience_s: float) -> BrokerLink:
         vhost, user = self.settings.virtual_host(self.site), self.settings.user(self.site)

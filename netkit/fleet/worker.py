@@ -56,6 +56,8 @@ class Worker:
     execute: Execute
     report: Callable[[str], None] = lambda _: None
     """Gets a line for the log."""
+    prepare: Callable[[SiteJob], None] = lambda _: None
+    """Called in this process before a job whose fabric and commit the last one had, if that was answered."""
     name: str = field(default_factory=lambda: f"{socket.gethostname()[:40]}:{os.getpid()}")
     _since_s: float = field(default_factory=time.time)
     _told_s: float = float("-inf")
@@ -63,6 +65,8 @@ class Worker:
     _done: int = 0
     _refused: int = 0
     _is_stopped: bool = False
+    _last: tuple[str, str] = "", ""
+    """Fabric and commit of the last job that was answered."""
 
     def stop(self) -> None:
         """Ask `run` to return; a job that is running ends, and is delivered again."""
@@ -140,6 +144,9 @@ class Worker:
         try:
             answering.send("begun", b"")
             self._expect_coordinator(link, answering.job)
+            opened = answering.job.fabric, answering.job.commit
+            if opened == self._last:
+                self.prepare(answering.job)
             with (
                 Execution(self.execute, answering.job, link.detach) as execution,
                 self._controlled(link, answering.job, execution) as look,
@@ -151,6 +158,7 @@ class Worker:
                         answering.send("part", part)
             answering.send("end", b"")
             answering.settle()
+            self._last = opened
         except NobodyWaitsError:
             return "gave up, since no coordinator waits for it,"
         except (JobFailedError, MessageError) as error:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from netkit.design import Switch
+from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge.bound import astray, least, most
-from netkit.judge.context import CableEnd, CheckContext, DeviceContext
+from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, skew_s
 

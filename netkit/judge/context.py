@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from netkit.design import Fabric, Host, Nic, Port, Switch
 from netkit.design.expectation import Expectation, expectations, without_drains
-from netkit.design.fabric import AccessPort, Link
+from netkit.design.fabric import AccessPort, CableEnd, Link
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.intent.model import Thresholds
 from netkit.judge.delta import FAILED, MISSING, STUCK, CounterState, Delta, deltas
@@ -130,16 +130,6 @@ class DeviceContext:
         return MISSING if found is None else found
 
 
-class CableEnd(NamedTuple):
-    """One end of a cable."""
-
-    device: str
-    port: str
-
-    def __str__(self) -> str:
-        return f"{self.device}:{self.port}"
-
-
 def _counts(device: DeviceContext, port: str) -> bool:
     """Whether a port counted bytes in both directions, as nearly all do; then it does not stand still."""
     counted = (device.deltas(name).get(port) for name, _ in CROSSED)
@@ -204,15 +194,9 @@ class CheckContext:
         unseen = Observation(name, "", failure="is not in the snapshot")
         return DeviceContext(device, self.snapshot.devices.get(name, unseen))
 
-    @cached_property
-    def far_ends(self) -> Mapping[CableEnd, CableEnd]:
-        """The other end of each cable as designed, from both ends."""
-        pairs = [(CableEnd(one.device, one.port), CableEnd(one.peer, one.peer_port)) for one in self.fabric.cables()]
-        return {**dict(pairs), **{far: near for near, far in pairs}}
-
     def far(self, device: str, port: str) -> CableEnd | None:
         """What a port is cabled to by design."""
-        return self.far_ends.get(CableEnd(device, port))
+        return self.fabric.far_ends.get(CableEnd(device, port))
 
     def cable(self, device: str, port: str) -> str:
         """The name of a cable, the same from both ends; empty if there is none by design."""
@@ -228,15 +212,6 @@ class CheckContext:
         """The same for what arrives at a port."""
         far = self.far(receiver, port)
         return "" if far is None else f"{far} → {receiver}:{port}"
-
-    @cached_property
-    def speeds_gbps(self) -> Mapping[CableEnd, int]:
-        """The speed of both ends of each cable as designed."""
-        return {
-            end: one.speed_gbps
-            for one in self.fabric.cables()
-            for end in (CableEnd(one.device, one.port), CableEnd(one.peer, one.peer_port))
-        }
 
     def links(self) -> Iterator[tuple[DeviceContext, str, DeviceContext, str]]:
         """Yield every cable of the rails with both ends judged: lower end and its port, upper end and its port."""

@@ -4,9 +4,10 @@ from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from netkit.design import Nic
+from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
 from netkit.facts.host import Lookup
-from netkit.judge.context import CableEnd, CheckContext, DeviceContext
+from netkit.judge.context import CheckContext, DeviceContext
 
 
 @lru_cache(maxsize=64)

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module, Quantity
-from netkit.judge.context import CableEnd, CheckContext
+from netkit.judge.context import CheckContext
 from netkit.judge.finding import PASSED, Finding, Verdict, fail, skip, warn
 
 DARK_DBM = -39.0

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
-from netkit.judge.context import CableEnd, CheckContext
+from netkit.judge.context import CheckContext
 
 APART_S = 30.0
 """Devices are read up to this far apart."""

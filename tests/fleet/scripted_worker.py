@@ -66,7 +66,15 @@ def brief(job: SiteJob) -> Iterator[bytes | Note]:
         time.sleep(0.15)
 
 
-SCRIPTS = {one.__name__: one for one in (echo, slow, crash, defect, forever, large, brief)}
+PREPARED: list[SiteJob] = []
+"""The jobs that this process was asked to prepare."""
+
+
+def prepared(_: SiteJob) -> Iterator[bytes | Note]:
+    yield str(len(PREPARED)).encode()
+
+
+SCRIPTS = {one.__name__: one for one in (echo, slow, crash, defect, forever, large, brief, prepared)}
 
 
 def silent(message: bytes, *about: Any) -> SiteJob:
@@ -90,6 +98,6 @@ def main(folder: str, site: str, state: str, script: str) -> None:
         sys.stderr.write(f"{line}\n")
 
     with NonceJournal(Path(state) / "jobs.sqlite", time.time()) as journal:
-        serving = Worker(found, site, credentials, journal, SCRIPTS[script], report)
+        serving = Worker(found, site, credentials, journal, SCRIPTS[script], report, PREPARED.append)
         stop_on_signals(serving)
         serving.run()

@@ -32,6 +32,17 @@ def test_two_sites_answer_their_jobs(fleet_bed: Bed) -> None:
     assert sum(isinstance(event, JobProgress) and event.text == "looking" for event in events) == len(jobs)
 
 
+def test_a_worker_prepares_jobs_of_the_fabric_and_commit_of_the_one_before(fleet_bed: Bed) -> None:
+    fleet_bed.worker("tokyo", "tokyo", "prepared")
+    jobs = [job() for _ in range(6)]
+    jobs[2] = jobs[2].model_copy(update={"commit": "f" * 40})
+    found = []
+    with fleet_bed.coordinator() as fleet:
+        for one in jobs:
+            found += [event.payload for event in fleet.run([one]) if isinstance(event, JobAnswer)]
+    assert found == [b"0", b"1", b"1", b"1", b"2", b"3"]
+
+
 @pytest.fixture
 def _future_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the coordinator send a job that no worker knows."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from netkit.fleet.lease import Note
 from netkit.fleet.settings import FleetSettings
 from netkit.fleet.signing import Credentials
 from netkit.fleet.site_deploy import SiteRequest
+from netkit.project.project import Project
 from tests.fleet.jobs import TEXT, fleet
 from tests.fleet.jobs import TOKYO as TOKYO_KEY
 from tests.fleet.repository import FabricRepository, fabric_repository
@@ -151,3 +153,60 @@ def test_a_check_without_time_for_its_window_is_refused(
         " s are left until its deadline, too few for counters over 50 s; "
         "check less often, or with more workers at the site"
     )
+
+
+def test_a_design_is_made_once_for_the_jobs_of_a_commit(
+    tokyo: SiteExecutor, repository: FabricRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = list[str]()
+
+    def open_(folder: Path, **options: Any) -> Project:
+        opened.append(folder.parent.parent.name)
+        return before(folder, **options)
+
+    before = Project.open
+    monkeypatch.setattr(Project, "open", open_)
+    wanted = job(repository, TOKYO, "leaf01")
+    found = list(tokyo(wanted))
+    tokyo.prepare(wanted)
+    assert opened == [wanted.commit] * 2
+    for _ in range(2):
+        tokyo.prepare(wanted)
+        assert list(tokyo(wanted)) == found
+    assert opened == [wanted.commit] * 2
+    own = tmp_path / "access" / TOKYO / "access.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("user: of-the-site\n", encoding="utf-8")
+    assert next(iter(tokyo(wanted))) == b"access.yaml: user: of-the-site\n"
+    later = job(repository, TOKYO, "leaf01", commit=repository.commit())
+    list(tokyo(later))
+    assert opened == [wanted.commit] * 2 + [later.commit]
+
+
+def test_a_design_is_not_used_once_its_commit_left_the_branch(
+    tokyo: SiteExecutor, repository: FabricRepository
+) -> None:
+    taken_back = job(repository, TOKYO, "leaf01", commit=repository.commit())
+    list(tokyo(taken_back))
+    tokyo.prepare(taken_back)
+    repository.git("reset", "--quiet", "--hard", "HEAD~1")
+    list(tokyo(job(repository, TOKYO, "leaf01", commit=repository.commit("another"))))
+    assert f"the commit {taken_back.commit[:10]} is not on main" in reason(tokyo, taken_back)
+
+
+@pytest.mark.parametrize(("room", "kept"), [(6, 4), (4, 4), (3, 3), (1, 1), (0, 1)])
+def test_few_designs_are_kept(
+    room: int, kept: int, tokyo: SiteExecutor, repository: FabricRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices = len(Project.open(repository.folder / TOKYO).devices())
+    monkeypatch.setattr(execute, "MOST_DEVICES", room * devices)
+    jobs = [job(repository, TOKYO, "leaf01", commit=repository.commit()) for _ in range(5)]
+    for one in jobs:
+        list(tokyo(one))
+        tokyo.prepare(one)
+    assert [commit for _, commit in tokyo.designs] == [one.commit for one in jobs[-kept:]]
+
+
+def test_a_fabric_that_is_not_checked_out_is_not_prepared(tokyo: SiteExecutor, repository: FabricRepository) -> None:
+    tokyo.prepare(job(repository))
+    assert not tokyo.designs
