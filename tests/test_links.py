@@ -89,6 +89,23 @@ def test_every_nos_has_the_addresses_and_sessions(name: str) -> None:
         assert set(found.addresses) >= {(port.name, IPv4Interface(port.address)) for port in switch.fabric_ports}
 
 
+@pytest.mark.parametrize("name", RELEASES)
+def test_one_link_has_addresses_and_the_others_none(name: str) -> None:
+    row = {"device": "leaf01", "peer": "spine01", "address": "198.18.7.1/31", "peer_address": "198.18.7.0"}
+    allowed = {"management": {"pool": "192.0.2.0/24", "gateway": "192.0.2.1", "allow": ["192.0.2.0/24"]}}
+    designed = intents.fabric(values(name, {"tables": {"cables": [row]}, **allowed}))
+    by_address = {("leaf01", "198.18.7.0"), ("spine01", "198.18.7.1")}
+    for switch in designed.switches:
+        found = read(switch, designed)
+        assert {(switch.name, one.address) for one in found.sessions if one.address} == {
+            ends for ends in by_address if ends[0] == switch.name
+        }
+        assert {(one.interface, one.remote_asn) for one in found.sessions} == {
+            (port.name, port.peer_asn) for port in switch.fabric_ports
+        }
+        assert found.unknown == ()
+
+
 @pytest.mark.parametrize("name", ["nvue", "sonic", "eos", "frr"])
 def test_addresses_of_links_are_not_announced(name: str) -> None:
     designed = fabric(name)

@@ -55,6 +55,8 @@ class Addressing:
     """Empty where hosts have a route to each leaf."""
     links: tuple[IPv4Network, ...] = ()
     """Of links between switches; empty: sessions are unnumbered."""
+    unnumbered: bool = False
+    """Whether any session is."""
 
 
 def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Addressing:
@@ -81,7 +83,8 @@ def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Ad
     hosts = _host_pool(survey, lists, (*found.values(), *rails.values()), guesses)
     loopbacks = _loopback_pool(survey, entries, guesses)
     rails |= free_prefixes(rails, hosts, placement.rails)
-    return Addressing(loopbacks, hosts, length, link_length, attachment, found, rails, links)
+    unnumbered = any(not one.address for switch in survey.switches.values() for one in switch.sessions)
+    return Addressing(loopbacks, hosts, length, link_length, attachment, found, rails, links, unnumbered)
 
 
 def _link_networks(survey: Survey) -> Iterator[IPv4Network]:

@@ -13,7 +13,7 @@ from netkit.adopt.fabric_values import Addressing, Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
 from netkit.adopt.ipv6_values import AddressingV6, addressing_v6
 from netkit.adopt.links import End, FoundLinks, find_links
-from netkit.adopt.names import pattern, some
+from netkit.adopt.names import pattern
 from netkit.adopt.network_values import FoundNetworks, networks
 from netkit.adopt.placement import Placement, place, slots_of, spans
 from netkit.adopt.survey import Survey
@@ -75,8 +75,6 @@ class Adoption:
 
 def propose(source: Adoption) -> FoundIntent:
     """Propose the intent with the fewest devices of its own, then cells in tables: numbers in order, or from names."""
-    if problems := list(_mixed(source.survey)):
-        raise AdoptError(problems)
     links = find_links(source.survey, source.neighbors)
     found: list[FoundIntent] = []
     refused: list[NetkitError] = []
@@ -90,18 +88,6 @@ def propose(source: Adoption) -> FoundIntent:
     if not found:
         raise AdoptError((*_unknown_ends(links), *_explained(refused[0])))
     return min(found, key=lambda one: (one.invented, one.unattached, one.cells))
-
-
-def _mixed(survey: Survey) -> Iterable[Problem]:
-    """Yield what no intent expresses: a fabric where some sessions between switches are by address, and some not."""
-    sessions = [(switch.name, one) for switch in survey.switches.values() for one in switch.sessions]
-    by_address = [f"{name} to {one.address}" for name, one in sessions if one.address]
-    by_port = [f"{name} on {one.interface}" for name, one in sessions if not one.address]
-    if by_address and by_port:
-        fewer = min(by_address, by_port, key=len)
-        kind = "by address" if fewer is by_address else "unnumbered"
-        message = f"{len(fewer)} of {len(sessions)} BGP sessions between switches are {kind}: {some(fewer)}"
-        yield Problem(message, "all are of one kind in an intent; change these first")
 
 
 def _unknown_ends(links: FoundLinks) -> Iterable[Problem]:
@@ -306,7 +292,7 @@ def _values(
         values["adaptive_routing"] = adaptive
     values = within_limits(values, guesses)
     values |= {"pools": values["pools"] | _lengths(values, addresses)}  # type: ignore[operator]
-    if addresses.links:
+    if addresses.links and not addresses.unnumbered:
         values["pools"] |= {"links": str(fabric_values.link_pool(addresses, values))}  # type: ignore[operator]
     return values
 

@@ -171,7 +171,7 @@ def _is_beside(switch: SurveyedSwitch) -> bool:
 def _with_numbered(switches: Mapping[str, SurveyedSwitch]) -> Iterator[tuple[str, SurveyedSwitch]]:
     """Yield each switch with its neighbours by address within the fabric.
 
-    These have the address of a switch that was read; or the policies of such a one, and were not read.
+    These have the address of a switch that was read; or the policies of sessions within the fabric, and were not read.
     """
     owners = {str(one.ip): name for name, switch in switches.items() for _, one in switch.router.addresses}
     sessions = {name: [one for one in switch.router.sessions if one.address] for name, switch in switches.items()}
@@ -180,10 +180,10 @@ def _with_numbered(switches: Mapping[str, SurveyedSwitch]) -> Iterator[tuple[str
         for name, found in sessions.items()
     }
     policies = {
-        (switches[name].platform, one.inbound, one.outbound)
-        for name, found in sessions.items()
-        for one in found
-        if one.address in known[name] and one.inbound and one.outbound
+        (switch.platform, one.inbound, one.outbound)
+        for name, switch in switches.items()
+        for one in (switch.router.sessions if any(known.values()) else ())
+        if (not one.address or one.address in known[name]) and one.inbound and one.outbound
     }
     for name, switch in switches.items():
         alike = {

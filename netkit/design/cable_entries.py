@@ -119,7 +119,7 @@ def problems(fabric: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str
         written[(ends.lower.name, ends.port)] = ends.port_path
         written[(ends.upper.name, ends.peer_port)] = ends.peer_port_path
     yield from _collisions(fabric, written)
-    yield from _overlaps(fabric, hardware.intent, {key[:2]: path for key, path in seen.items()})
+    yield from _overlaps(fabric, {key[:2]: path for key, path in seen.items()})
     yield from _modules(fabric, seen)
 
 
@@ -193,8 +193,9 @@ def _of_addresses(intent: Intent, kind: str, entry: CableEntry, path: Path) -> I
         return
     if kind == "host":
         yield Problem("the address of a NIC is in the table of NICs", "clear it here", at)
-    elif intent.pools.links is None:
-        yield Problem("sessions between switches are unnumbered", "set pools.links, or clear it", at)
+    elif intent.pools.loopbacks_v6:
+        message = "a session between IPv4 addresses has no next hop for routes of IPv6"
+        yield Problem(message, "clear it, or remove the IPv6 pools of the fabric", at)
     elif entry.address is None or entry.peer_address is None:
         yield Problem("a link has two addresses", "give address and peer_address", at)
     else:
@@ -216,15 +217,13 @@ def numbered(intent: Intent) -> Mapping[str, IPv4Network]:
     return {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts, **management}
 
 
-def _overlaps(fabric: Fabric, intent: Intent, rows: Mapping[tuple[str, str], Path]) -> Iterator[Problem]:
+def _overlaps(fabric: Fabric, rows: Mapping[tuple[str, str], Path]) -> Iterator[Problem]:
     """Yield links between switches whose networks overlap; the design gives each its own."""
-    if intent.pools.links is None:
-        return
     links = sorted(
         (IPv4Interface(port.address).network, switch.name, port)
         for switch in fabric.switches
         for port in switch.ports
-        if port.role == "up"
+        if port.role == "up" and port.peer_address
     )
     for (one, name, port), (other, other_name, other_port) in pairwise(links):
         if one.overlaps(other):

@@ -388,6 +388,10 @@ class Switch:
         return tuple(port for port in self.ports if port.profile.role != "host")
 
     @property
+    def has_sessions_by_address(self) -> bool:
+        return any(port.peer_address for port in self.fabric_ports)
+
+    @property
     def cabled(self) -> "tuple[Port | AccessPort, ...]":
         """The ports whose cable is designed: of rails, and of networks beside them."""
         return (*self.ports, *(port for port in self.access.ports if port.cable)) if self.access else self.ports
@@ -619,7 +623,7 @@ class Fabric:
     loopback_pool_v6: str = ""
     host_pool_v6: str = ""
     link_pool: str = ""
-    """Empty: sessions between switches are unnumbered."""
+    """Empty: sessions between switches are unnumbered, but those of links with addresses of their own."""
     leave: tuple[PathRule, ...] = ()
     own: tuple[PathRule, ...] = ()
     notes: tuple[Problem, ...] = ()

@@ -568,7 +568,7 @@ class CableEntry(Strict):
     label: Label | None = Field(None, description="text of its label; default: both ends")
     address: AddressWithLength | None = Field(
         None,
-        description="with pools.links, between switches: address of device and prefix length; default: a /31 by design",
+        description="between switches: address of device and prefix length; default: by pools.links, else unnumbered",
     )
     peer_address: Address | None = Field(None, description="with address: address of the peer, in the same network")
 

@@ -41,12 +41,12 @@ NUMBERED: Mapping[str, Callable[[str, str, str, str], str]] = {
 RELEASES = {"nvue": "5.16.1", "eos": "4.35.1F", "sonic": "202411", "frr": "8.4.4"}
 
 
-def with_addresses(platform: str, fabric: Fabric, switch: Switch) -> Files:
-    """Return configurations made by hand, with an address at each end of the links between switches."""
+def with_addresses(platform: str, fabric: Fabric, switch: Switch, without: str) -> Files:
+    """Return configurations made by hand, with an address at each end of the links between switches but of one."""
     files = {**files_of(fabric)[switch.name], **BY_HAND[platform](switch, fabric)}
     leaves = [leaf.name for leaf in fabric.tier("leaf")]
     spines = [spine.name for spine in fabric.tier("spine")]
-    for port in switch.fabric_ports:
+    for port in (port for port in switch.fabric_ports if without not in {switch.name, port.peer}):
         is_leaf = switch.role == "leaf"
         leaf, spine = (switch.name, port.peer) if is_leaf else (port.peer, switch.name)
         first = 2 * (leaves.index(leaf) + len(leaves) * spines.index(spine))
@@ -55,11 +55,14 @@ def with_addresses(platform: str, fabric: Fabric, switch: Switch) -> Files:
     return files
 
 
-def numbered(platform: str) -> tuple[Fabric, dict[str, Files]]:
+def numbered(platform: str, without: str = "") -> tuple[Fabric, dict[str, Files]]:
     model = "DCS-7060X6-64PE" if platform == "eos" else ""
     values = on_platform(platform, intent(purpose="lab"), version=RELEASES[platform], model=model)
     fabric = intents.fabric(values)
-    files = {**files_of(fabric), **{one.name: with_addresses(platform, fabric, one) for one in fabric.switches}}
+    files = {
+        **files_of(fabric),
+        **{one.name: with_addresses(platform, fabric, one, without) for one in fabric.switches},
+    }
     assert platform != "sonic" or all(json.loads(files[one.name]["config_db.json"]) for one in fabric.switches)
     return fabric, files
 
@@ -87,20 +90,19 @@ def test_sessions_by_address_made_by_hand_are_adopted(platform: str) -> None:
     assert designed == wanted
 
 
-def test_a_fabric_with_sessions_of_both_kinds_is_refused() -> None:
-    _, files = numbered("frr")
-    plain = intents.fabric(on_platform("frr", intent(purpose="lab"), version=RELEASES["frr"]))
-    whole = {
-        **files_of(plain),
-        **{one.name: {**files_of(plain)[one.name], **BY_HAND["frr"](one, plain)} for one in plain.switches},
+@pytest.mark.parametrize("platform", RELEASES)
+def test_sessions_of_both_kinds_made_by_hand_are_adopted(platform: str) -> None:
+    fabric, files = numbered(platform, without="spine02")
+    heard = {("spine02", port.name): (port.peer, port.peer_port) for port in fabric.switch("spine02").fabric_ports}
+    found = adopted("again", files, heard, Path())
+    assert (found.unread, found.remaining, found.proposal.links.dangling) == ({}, {}, ())
+    kinds = {
+        (switch.name, port.peer): bool(port.peer_address)
+        for switch in found.proposal.fabric.switches
+        for port in switch.fabric_ports
     }
-    mixed = {**files, "spine02": whole["spine02"]}
-    with pytest.raises(AdoptError) as refused:
-        adopted("again", mixed, {}, Path())
-    assert str(refused.value) == (
-        "2 of 8 BGP sessions between switches are unnumbered: spine02 on swp1s0, spine02 on swp1s1; "
-        "all are of one kind in an intent; change these first"
-    )
+    assert len(kinds) == 8
+    assert all(by_address == ("spine02" not in ends) for ends, by_address in kinds.items())
 
 
 def test_ports_with_names_that_no_model_has_are_refused() -> None:

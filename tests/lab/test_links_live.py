@@ -85,6 +85,22 @@ def test_sessions_by_address_run(name: str, tmp_path: Path) -> None:
 
 
 @needs_lab
+@pytest.mark.parametrize(
+    "name",
+    ["eos", *(pytest.param(name, marks=pytest.mark.whole) for name in ("frr", "nvue", "sonic", "sonic-unified"))],
+)
+def test_one_session_by_address_runs_beside_unnumbered_ones(name: str, tmp_path: Path) -> None:
+    row = {"device": "leaf01", "peer": "spine01", "address": "198.18.7.1/31", "peer_address": "198.18.7.0"}
+    with running(write_fabric(tmp_path / "both", values(name)), name="both") as lab:
+        until(lambda: wrong(lab) == [], "no findings")
+        write_fabric(lab.fabric, values(name, tables={"cables": [row]}))
+        deploy(lab, "--disruptive")
+        until(lambda: wrong(lab) == [], "no findings")
+        assert peers(lab, "leaf01")["198.18.7.0"] == "Established"
+        assert len(peers(lab, "leaf01")) == 2
+
+
+@needs_lab
 def test_sessions_move_from_interfaces_to_addresses(tmp_path: Path) -> None:
     with running(write_fabric(tmp_path / "links", values("frr")), name="links") as lab:
         write_fabric(lab.fabric, numbered("frr"))

@@ -36,6 +36,8 @@ GROUP_NAMES = {
     ("spine", "up"): "CORES",
     ("core", "down"): "SPINES",
 }
+BY_ADDRESS = "-IPV4"
+"""Of the groups of sessions by address in a fabric whose other sessions are unnumbered."""
 # Both ends of the link between a pair, which leaves neither switch, and its LAG: LAGs of hosts have lower numbers.
 PEER_ADDRESSES, PEER_LAG, PEER_GROUP = ("169.254.0.0", "169.254.0.1"), 1000, "MLAG"
 GATEWAY_MAC = "00:1c:73:00:00:99"  # one for all gateways of a pair, and the same on both: that of Arista's examples
@@ -129,6 +131,8 @@ class Bgp:
     """The BGP process; a switch without neighbours has none."""
 
     groups: tuple[str, ...]
+    unnumbered: tuple[str, ...]
+    """The groups of unnumbered sessions, whose routes have next hops of IPv6."""
     neighbors: tuple[EosNeighbor, ...]
     inbound: str
     outbound: str
@@ -393,12 +397,21 @@ def _bgp(fabric: Fabric, switch: Switch, pair: EosPair | None) -> Bgp | None:
     names = {
         direction: GROUP_NAMES[(switch.role, direction)] for direction in dict.fromkeys(port.role for port in ports)
     }
+    by_address = "" if fabric.link_pool else BY_ADDRESS
+    neighbors = tuple(
+        EosNeighbor(
+            port.name,
+            f"{names[port.role]}{by_address if port.peer_address else ''}",
+            port.peer_asn,
+            port.description,
+            port.peer_address,
+        )
+        for port in ports
+    )
     return Bgp(
-        groups=tuple(sorted(names.values())),
-        neighbors=tuple(
-            EosNeighbor(port.name, names[port.role], port.peer_asn, port.description, port.peer_address)
-            for port in ports
-        ),
+        groups=tuple(sorted({one.group for one in neighbors})),
+        unnumbered=tuple(sorted({one.group for one in neighbors if not one.address})),
+        neighbors=neighbors,
         inbound="RM-FABRIC",
         outbound=f"RM-{announced(fabric, switch)}",
         allowas_in=fabric.routing.allowas_in,

@@ -66,14 +66,15 @@ class FrrRouting:
 
 
 def routing(fabric: Fabric, switch: Switch, dialect: FrrDialect) -> FrrRouting:
-    """Build the routing of a switch, with neighbours in FRR's own order: by group, then by port or address."""
+    """Build the routing of a switch, with neighbours in FRR's own order: by group, then by port, then by address."""
     roles = sorted({port.role for port in switch.fabric_ports}, key=lambda role: PEER_TIERS[switch.role, role])
     if not roles:
         return FrrRouting()
     tiers: dict[str, str] = {role: PEER_TIERS[switch.role, role] for role in roles}
     ports = [port for role in roles for port in switch.fabric_ports if port.role == role]
-    if fabric.link_pool:
-        ports.sort(key=lambda port: (roles.index(port.role), IPv4Address(port.peer_address)))
+    ports.sort(
+        key=lambda port: (roles.index(port.role), int(IPv4Address(port.peer_address)) if port.peer_address else -1)
+    )
     drained = [port for port in ports if port.peer in switch.drain_neighbors]
     by_route_map = drained if dialect.neighbor_drain == "route-map" else []
     by_command = drained if dialect.neighbor_drain == "command" else []

@@ -15,8 +15,13 @@ Value: TypeAlias = str | list[str]
 Row = dict[str, Value]
 Tables = dict[str, dict[str, Row]]
 Place = tuple[str, ...]
-CONTROL_LISTS = {"NETKIT-MANAGEMENT": ("SSH", "SNMP"), "NETKIT-GNMI": ("EXTERNAL_CLIENT",), "NETKIT-FABRIC": ("ANY",)}
-"""netkit's access lists of the control plane, each with its services."""
+CONTROL_LISTS = {
+    "NETKIT-MANAGEMENT": ("SSH", "SNMP"),
+    "NETKIT-GNMI": ("EXTERNAL_CLIENT",),
+    "NETKIT-FABRIC": ("ANY",),
+    "NETKIT-FABRIC-V6": ("ANY",),
+}
+"""netkit's access lists of the control plane, each with its services. A list has one version of IP."""
 
 
 class ShapeError(ValueError):

@@ -417,9 +417,11 @@ def _access(switch: Switch) -> Iterator[AccessTable]:
     peers = sorted((port.peer_address for port in switch.fabric_ports if port.peer_address), key=IPv4Address)
     addressed = tuple(AccessRow(number, "SRC_IP", f"{peer}/32") for number, peer in enumerate(peers, 1))
     link_local = (AccessRow(1, "SRC_IPV6", LINK_LOCAL),)
-    of_each = ((rules, None), (rules, GNMI_PORT), (addressed or link_local, None))
+    others = link_local if 0 < len(peers) < len(switch.fabric_ports) else ()
+    of_each = ((rules, None), (rules, GNMI_PORT), (addressed or link_local, None), (others, None))
     for (name, services), (rows, port) in zip(CONTROL_LISTS.items(), of_each, strict=True):
-        yield AccessTable(name, services, rows, port)
+        if rows:
+            yield AccessTable(name, services, rows, port)
     if any(port.has_bfd for port in switch.external):
         message = f"{switch.name}: with management.allow, SONiC drops BFD of peers outside the fabric"
         raise RenderError(Problem(message, "set bfd: false at the peer, or leave out management.allow", ("external",)))
