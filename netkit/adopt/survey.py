@@ -153,7 +153,8 @@ def survey(devices: Iterable[tuple[str, Files]]) -> Survey:
         elif isinstance(found, SurveyedHost):
             hosts[name] = found
         else:
-            unread[name] = "no file of a known platform describes a port of the fabric"
+            is_known = host_files(files) or any(MODELS[one].reads(file) for one in PLATFORMS for file in files)
+            unread[name] = "no port is configured on it" if is_known else "it has no file of a known platform"
     every = dict(_with_numbered(switches))
     has_lossless = any(switch.existing.qos.lossless for switch in every.values())
     beside = {name: one for name, one in every.items() if (has_lossless or one.existing.lags) and _is_beside(one)}
@@ -161,7 +162,8 @@ def survey(devices: Iterable[tuple[str, Files]]) -> Survey:
 
 
 def _is_beside(switch: SurveyedSwitch) -> bool:
-    has_vlans = bool(switch.existing.lags) or any(port.vlan or port.tagged for port in switch.existing.ports)
+    ports = switch.existing.ports
+    has_vlans = bool(switch.existing.lags) or any(port.vlan or port.tagged for port in ports) or not ports
     is_joined = any(session.interface in switch.ports for session in switch.sessions)
     return (
         PLATFORMS[switch.platform].renders_access and has_vlans and not is_joined and not switch.existing.qos.lossless
@@ -218,7 +220,7 @@ def _ports(device: SurveyedSwitch | SurveyedHost) -> int:
 
 
 def _as(platform: str, name: str, files: Files, read_version: str) -> SurveyedSwitch | SurveyedHost | None:
-    """Read files as those of a platform; None if they describe no port then."""
+    """Read files as those of a platform; None if they describe neither a port nor a VLAN then."""
     model = MODELS[platform]
     found: SurveyedSwitch | SurveyedHost | None = None
     if model.host_routes is not None:
@@ -237,7 +239,8 @@ def _as(platform: str, name: str, files: Files, read_version: str) -> SurveyedSw
         existing = replace(existing, models=models, version=version)
         networks = _networks_v6(files if existing.addresses_v6 else {})
         found = SurveyedSwitch(name, platform, existing, model.router(config), networks)
-    return found if found and _ports(found) else None
+    is_access = isinstance(found, SurveyedSwitch) and bool(found.existing.vlans)
+    return found if found and (_ports(found) or is_access) else None
 
 
 def _networks_v6(files: Files, pattern: re.Pattern[str] = NETWORK_V6) -> frozenset[IPv6Network]:

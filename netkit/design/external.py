@@ -174,6 +174,9 @@ def _device_problem(designed: Fabric, entry: External, path: Path) -> Problem | 
     if device.role == "leaf":
         message = f"{entry.device} is a leaf, which announces its own routes only: routes from outside would not spread"
         return Problem(message, "name a spine or core switch, or one of networks", (*path, "device"))
+    if not device.fabric_ports and device.access is None:
+        message = f"{entry.device} has no link to another switch, so nothing reaches {entry.name}"
+        return Problem(message, "name another switch, or install what is below this one first", (*path, "device"))
     return None
 
 

@@ -129,3 +129,13 @@ def test_a_tier_with_several_noses_is_refused(odd: str, tier: str) -> None:
         f"most {tier} run sonic, but {odd} run nvue; "
         "a tier has one NOS: adopt the others without these, or as another fabric"
     )
+
+
+def test_files_without_ports_are_listed_with_the_reason() -> None:
+    files = dict(files_of(intents.fabric(intents.on_platform("eos", RELEASES["eos"], {}))))
+    files["spare"] = {"eos.cfg": "hostname spare\ninterface Loopback0\n   ip address 10.255.0.99/32\n"}
+    files["pdu"] = {"notes.txt": "outlet 1\n"}
+    assert adopted("again", files, {}, Path()).unread == {
+        "spare": "no port is configured on it",
+        "pdu": "it has no file of a known platform",
+    }

@@ -72,6 +72,7 @@ def existing(config: Config) -> ExistingSwitch:
             for row in interfaces.values()
             if (vlan := _number(row, "vlan")) and (name := _text(row, "description"))
         },
+        vlan_mtu_bytes=most(_number(row, "link", "mtu") for row in interfaces.values() if _number(row, "vlan")),
         lags=tuple(_lag(name, row) for name, row in interfaces.items() if _tree(row, "bond", "member")),
         qos=qos.read(),
         services=_services(tree),
