@@ -21,8 +21,8 @@ from typing import Any
 from bench import fabrics, fleet_answers
 from bench.fabrics import Shape
 from bench.fleet_work import SITE
-from bench.measure import BenchError, Sample, Started
-from bench.rabbitmq_server import PROGRAMS, RabbitServer, free_ports, rabbit_folder
+from bench.measure import BenchError, Sample, Started, free_port
+from bench.rabbitmq_server import PROGRAMS, RabbitServer, rabbit_folder
 from netkit.fleet import installation, rabbitmq
 from netkit.fleet.installation import PASSWORD, NewFleet
 from netkit.project.project import Project
@@ -203,7 +203,7 @@ class BenchBed:
     @contextmanager
     def broker(self) -> Iterator[None]:
         """Run the broker of a fleet with one site, which has all fabrics."""
-        port, dist_port, epmd_port = free_ports(3)
+        port, dist_port, epmd_port = (free_port() for _ in range(3))
         listener = f"127.0.0.1:{port}"
         sites = {SITE: {folder.name: () for folder in sorted(self._origin.glob("fabric*"))}}
         installation.begin(self._fleet, NewFleet("localhost", str(self._origin), sites, port=port, listener=listener))

@@ -1,6 +1,8 @@
 """Run a program and measure its wall time, processor time and peak memory, as the kernel accounts for them."""
 
+import itertools
 import os
+import socket
 import statistics
 import subprocess
 import threading
@@ -11,6 +13,29 @@ from pathlib import Path
 
 MEGABYTE = 1_000_000
 POLL_S = 0.02
+
+
+PORTS = itertools.cycle(range(20_000 + os.getpid() % 10_000, 32_000))
+RESERVED: list[socket.socket] = []
+
+
+def free_port() -> int:
+    """A port that nobody uses, and none that the kernel gives to clients: one that asks it could meet itself.
+
+    It stays reserved for this process: with SO_REUSEADDR a server can listen on it, but no other benchmark or test
+    gets it while that server starts, or starts again.
+    """
+    for port in itertools.islice(PORTS, 1000):
+        found = socket.socket()
+        try:
+            found.bind(("127.0.0.1", port))
+        except OSError:
+            found.close()
+            continue
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        RESERVED.append(found)
+        return port
+    raise OSError("no port is free")
 
 
 class BenchError(Exception):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from bench.measure import free_port
 from netkit.fleet import installation, rabbitmq, settings
 from netkit.fleet.coordinator import Coordinator
 from netkit.fleet.installation import PASSWORD, NewFleet
@@ -20,7 +21,7 @@ from netkit.fleet.link import BrokerLink
 from netkit.fleet.rabbitmq import JOBS
 from netkit.fleet.settings import FleetSettings
 from netkit.fleet.signing import Credentials
-from tests.fleet.rabbitmq_server import RabbitServer, free_ports, rabbit_folder
+from tests.fleet.rabbitmq_server import RabbitServer, rabbit_folder
 
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 FABRIC = {"tokyo": "inventory/tokyo", "osaka": "inventory/osaka"}
@@ -161,7 +162,7 @@ def bed(
     address = "127.0.0.1" if host == "localhost" else host
 
     with rabbit_folder() as folder:
-        port, dist_port, epmd_port = free_ports(3)
+        port, dist_port, epmd_port = (free_port() for _ in range(3))
         wanted = NewFleet(
             host,
             repository,

@@ -215,7 +215,7 @@ def test_a_round_that_another_one_keeps_from_running_is_noted(
     with site.coordinator() as other:
         other.hold(f"check of {FABRIC['tokyo']}", ["tokyo"])
         with served(site, origin, tmp_path / "state", "--every=4s") as server:
-            until(lambda: len(server.ended_rounds()) == 1, "a round is refused")
+            until(lambda: bool(server.ended_rounds()), "a round is refused")
             (refused, *_) = server.get("status")["rounds"][::-1]
             assert (refused["exit_code"], refused["run"], refused["end"]) == (
                 5,

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from bench.measure import free_port
 from tests.command import run
 from tests.lab.running import until
 from tests.notify.site import Site, reported
-from tests.notify.test_mail import free_port
 from tests.notify.web import web
 
 PROGRAM = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")

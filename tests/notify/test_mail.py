@@ -1,7 +1,6 @@
 """Mail through a real server: STARTTLS, a login, and what it may refuse."""
 
 import email
-import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
+from bench.measure import free_port
 from tests.notify.certificate import made
 from tests.notify.site import Site, reported, webhook
 from tests.notify.web import web
@@ -41,11 +41,6 @@ class Mailbox:
         mail = email.message_from_bytes(cast("bytes", envelope.content), policy=default)
         self.got.append((envelope.rcpt_tos, mail))
         return "250 taken"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 def _login(_server: object, _session: object, _envelope: object, _mechanism: str, data: object) -> AuthResult:

@@ -1,9 +1,7 @@
 """A server as a user starts it: a process of its own on a free port, asked over HTTP, and ended whatever happens."""
 
 import http.client
-import itertools
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -14,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from bench.measure import free_port
 from tests.command import NETKIT, ROOT, environment
 from tests.lab.running import until
 
 TOKEN = "a-token-for-tests-only-0123456789"  # noqa: S105 (of tests)
 PATIENCE_S = 120
-PORTS = itertools.cycle(range(20_000 + os.getpid() % 10_000, 32_000))
-RESERVED: list[socket.socket] = []
 """Bound, but not listening."""
 
 
@@ -108,25 +105,6 @@ class Running:
         """End it with a signal; return its exit code."""
         self.process.send_signal(number)
         return self.process.wait(PATIENCE_S)
-
-
-def free_port() -> int:
-    """Return a port that nobody uses, and none that the kernel gives to clients: one that asks it could meet itself.
-
-    It stays reserved for this process: with SO_REUSEADDR a server can listen on it, but no other run of the tests gets
-    it while that server starts.
-    """
-    for port in itertools.islice(PORTS, 1000):
-        found = socket.socket()
-        try:
-            found.bind(("127.0.0.1", port))
-        except OSError:
-            found.close()
-            continue
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        RESERVED.append(found)
-        return port
-    raise OSError("no port is free")
 
 
 @contextmanager

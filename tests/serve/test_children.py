@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from bench.measure import free_port
 from netkit.deploy import RecentRuns
 from netkit.errors import OutputError
 from netkit.judge import fail
@@ -26,7 +27,7 @@ from netkit.serve.schedule import MOST_ROUNDS, Agenda, Diary, DiaryFile, Schedul
 from netkit.serve.silencing import Silencer
 from netkit.store import CheckRun
 from netkit.store.store import open_store
-from tests.serve.server import PATIENCE_S, free_port
+from tests.serve.server import PATIENCE_S
 from tests.serve.test_serve_live import certificate
 from tests.store import runs
 

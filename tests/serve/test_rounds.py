@@ -19,11 +19,12 @@ from typing import Any
 
 import pytest
 
+from bench.measure import free_port
 from netkit.serve.rounds import KILLED, STOPPED
 from netkit.serve.schedule import ORPHAN
 from tests.command import ROOT, Done, assert_refused, run
 from tests.lab.running import until
-from tests.serve.server import TOKEN, Running, free_port, serving
+from tests.serve.server import TOKEN, Running, serving
 
 pytestmark = pytest.mark.daemon
 

@@ -11,14 +11,15 @@ from urllib.parse import urlencode
 
 import pytest
 
+from bench import measure
+from bench.measure import free_port
 from netkit.report.page.frame import digest
 from netkit.serve.guard import MOST_WRONG
 from netkit.serve.listening import MOST_CONNECTIONS
 from netkit.serve.metrics import OWN
 from tests.lab.running import until
-from tests.serve import server as program
 from tests.serve.conftest import HOSTILE
-from tests.serve.server import PATIENCE_S, TOKEN, Answer, Running, free_port
+from tests.serve.server import PATIENCE_S, TOKEN, Answer, Running
 
 pytestmark = pytest.mark.daemon
 PATHS = (
@@ -236,7 +237,7 @@ def test_answers_need_not_be_sent_twice(server: Running) -> None:
 def test_a_port_is_given_once_and_can_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run of the tests, which begins to look where this one does, gets another before a server listens."""
     port = free_port()
-    monkeypatch.setattr(program, "PORTS", itertools.cycle(range(port, 32_000)))
+    monkeypatch.setattr(measure, "PORTS", itertools.cycle(range(port, 32_000)))
     assert free_port() != port
     with socket.create_server(("127.0.0.1", port)) as first, socket.create_connection(("127.0.0.1", port)):
         first.accept()[0].close()

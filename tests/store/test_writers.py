@@ -135,24 +135,33 @@ def test_many_writers_whose_server_breaks_them_off_lose_and_double_nothing(engin
     with open_store(place(engine)):
         pass
     names = ["a", "a", "b", "c"]
-    processes = [writer(place(engine), tmp_path / f"log{n}", name, RUNS) for n, name in enumerate(names)]
-    broken = 0
+    logs = [tmp_path / f"log{number}" for number in range(len(names))]
+    processes = [writer(place(engine), log, name, RUNS) for log, name in zip(logs, names, strict=True)]
+    broken, before = 0, [-1] * len(names)
     killed = text(
         "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"
         " WHERE datname = current_database() AND query LIKE 'INSERT INTO netkit%' ORDER BY random() LIMIT 1) AS found"
     )
     while any(process.poll() is None for process in processes):
-        broken += _number(engine, killed)
-        time.sleep(0.5)
+        # However slow the machine: a run is broken off less often than it is repeated.
+        now = [
+            RUNS if process.poll() == 0 else len(lines(log, "stored"))
+            for process, log in zip(processes, logs, strict=True)
+        ]
+        if any(count == earlier != RUNS for count, earlier in zip(now, before, strict=True)):
+            time.sleep(0.02)
+        elif found := _number(engine, killed):
+            broken, before = broken + found, now
     assert [process.wait(PATIENCE_S) for process in processes] == [0] * 4
     assert broken
     with open_store(place(engine)) as store:
         for name in set(names):
-            logs = [tmp_path / f"log{number}" for number, each in enumerate(names) if each == name]
-            stored = [one for log in logs for one in lines(log, "stored")]
+            stored = [
+                one for log, each in zip(logs, names, strict=True) if each == name for one in lines(log, "stored")
+            ]
             assert sorted(one.name for one in store.runs(Source(name))) == sorted(stored)
             assert len(stored) == RUNS * names.count(name)
             assert len(store.states(Source(name)).items) == PORTS
         assert rows(store)["findings"] == RUNS * len(names) * PORTS
-    for number, name in enumerate(names[2:], 2):
-        check_whole(place(engine), name, tmp_path / f"log{number}")
+    for name, log in list(zip(names, logs, strict=True))[2:]:
+        check_whole(place(engine), name, log)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import requests
 
-from tests.serve.server import free_port
+from bench.measure import free_port
 from tests.store import postgres
 
 VERSION = "3.2.7"
