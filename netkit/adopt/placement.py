@@ -287,10 +287,24 @@ class _Placing:
                 for (members, _), (plane,) in zip(dealt, numbers, strict=True):
                     for name in members:
                         self.places[name] = Place("spine", plane=plane, slot=slots[name])
+                self._place_uncabled(set(range(count)).difference(*numbers), sorted(set(slots.values())))
                 return count
         message = f"the leaves form {len(dealt)} groups with separate spines, but not by rail"
         remedy = "a plane of spines has every n-th rail: check the cables that descriptions or LLDP name"
         raise AdoptError(Problem(message, remedy))
+
+    def _place_uncabled(self, planes: Iterable[int], slots: Collection[int]) -> None:
+        """Place switches without cables as the spines of planes without leaves, in the order of their loopbacks."""
+        spines = {switch.platform for name, switch in self.survey.switches.items() if name in self.places}
+        spare = [
+            switch
+            for name, switch in self.survey.switches.items()
+            if name not in self.roles and switch.platform in spines and switch.loopback
+        ]
+        spare.sort(key=lambda switch: (switch.loopback and switch.loopback.ip, natural(switch.name)))
+        every = ((plane, slot) for plane in sorted(planes) for slot in slots)
+        for switch, (plane, slot) in zip(spare, every, strict=False):
+            self.places[switch.name] = Place("spine", plane=plane, slot=slot)
 
     def _place_pods(self) -> tuple[dict[str, int], int]:
         """Place spines and core switches of a three-tier fabric; return the pod of each leaf, and the core planes."""

@@ -162,8 +162,10 @@ def survey(devices: Iterable[tuple[str, Files]]) -> Survey:
 
 
 def _is_beside(switch: SurveyedSwitch) -> bool:
-    ports = switch.existing.ports
-    has_vlans = bool(switch.existing.lags) or any(port.vlan or port.tagged for port in ports) or not ports
+    ports, vlans = switch.existing.ports, switch.existing.vlans
+    has_vlans = bool(switch.existing.lags) or (
+        any(port.vlan or port.tagged for port in ports) if ports else bool(vlans)
+    )
     is_joined = any(session.interface in switch.ports for session in switch.sessions)
     return (
         PLATFORMS[switch.platform].renders_access and has_vlans and not is_joined and not switch.existing.qos.lossless
@@ -220,7 +222,7 @@ def _ports(device: SurveyedSwitch | SurveyedHost) -> int:
 
 
 def _as(platform: str, name: str, files: Files, read_version: str) -> SurveyedSwitch | SurveyedHost | None:
-    """Read files as those of a platform; None if they describe neither a port nor a VLAN then."""
+    """Read files as those of a platform; None if they describe no port, no VLAN and no loopback then."""
     model = MODELS[platform]
     found: SurveyedSwitch | SurveyedHost | None = None
     if model.host_routes is not None:
@@ -239,8 +241,8 @@ def _as(platform: str, name: str, files: Files, read_version: str) -> SurveyedSw
         existing = replace(existing, models=models, version=version)
         networks = _networks_v6(files if existing.addresses_v6 else {})
         found = SurveyedSwitch(name, platform, existing, model.router(config), networks)
-    is_access = isinstance(found, SurveyedSwitch) and bool(found.existing.vlans)
-    return found if found and (_ports(found) or is_access) else None
+    is_switch = isinstance(found, SurveyedSwitch) and bool(found.existing.vlans or found.loopback)
+    return found if found and (_ports(found) or is_switch) else None
 
 
 def _networks_v6(files: Files, pattern: re.Pattern[str] = NETWORK_V6) -> frozenset[IPv6Network]:

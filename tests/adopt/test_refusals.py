@@ -133,7 +133,7 @@ def test_a_tier_with_several_noses_is_refused(odd: str, tier: str) -> None:
 
 def test_files_without_ports_are_listed_with_the_reason() -> None:
     files = dict(files_of(intents.fabric(intents.on_platform("eos", RELEASES["eos"], {}))))
-    files["spare"] = {"eos.cfg": "hostname spare\ninterface Loopback0\n   ip address 10.255.0.99/32\n"}
+    files["spare"] = {"eos.cfg": "hostname spare\n"}
     files["pdu"] = {"notes.txt": "outlet 1\n"}
     assert adopted("again", files, {}, Path()).unread == {
         "spare": "no port is configured on it",

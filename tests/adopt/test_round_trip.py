@@ -62,10 +62,27 @@ def test_any_rendered_fabric_is_adopted(values: Values) -> None:
     files = files_of(fabric)
     proposal = adopted(files)
     cabled = {name for link in fabric.links() for name in (link.device, link.peer)}
-    assert set(proposal.placement.places) == cabled
-    assert set(proposal.placement.left_out) == set(files) - cabled
+    placed = set(proposal.placement.places)
+    assert cabled <= placed
+    assert not any(fabric.switch(name).fabric_ports for name in placed - cabled)
+    assert set(proposal.placement.left_out) == set(files) - placed
     assert differences(proposal, files) == {}
     assert proposal.links.dangling == ()
+
+
+def test_spines_of_a_plane_without_leaves_are_adopted() -> None:
+    changes: Values = {
+        "rails": 3,
+        "cross_rail": "blocked",
+        "switches": {"spine": {"planes": 3}},
+        "names": {"spine": "spine{number:02}"},
+        "units": [{"unit": 1, "hosts": 2, "rails": "0,2"}],
+    }
+    files = files_of(small(small_values(changes)))
+    found = adopted_whole("again", files, {}, Path())
+    assert {spine.name for spine in found.proposal.fabric.tier("spine")} == {name for name in files if "spine" in name}
+    assert (found.unread, found.leave, found.remaining) == ({}, (), {})
+    assert found.proposal.invented == 0
 
 
 @st.composite
