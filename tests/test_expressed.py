@@ -386,6 +386,8 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "networks.vlans.number": (network(), vlan(number=210)),
     "networks.vlans.name": (network(), vlan(name="nfs")),
     "networks.vlans.prefix": (network(), vlan(prefix="10.204.0.0/22")),
+    "networks.vlans.gateway": (network(), vlan(gateway="10.200.3.254")),
+    "networks.vlans.switch_addresses": (network(), vlan(switch_addresses=["10.200.3.253", "10.200.3.252"])),
     "networks.hosts.interfaces": (network(), network(hosts={"interfaces": ["nic2", "nic3"]})),
     "networks.hosts.bond": (network(), network(hosts={"bond": "lag0"})),
     "networks.hosts.vlan": (

@@ -256,7 +256,18 @@ class _Network:
             address, name = self.first.addresses.get(existing.vlans[vlan]), existing.vlan_names.get(vlan, "")
             own: Values = {"number": vlan}
             own |= {"name": name} if NAME.fullmatch(name) and name != f"vlan{vlan}" else {}
-            yield own | ({"prefix": str(address.network)} if address else {})
+            yield own | (self._gateway(vlan, address) if address else {})
+
+    def _gateway(self, vlan: int, address: IPv4Interface) -> Values:
+        """Return the prefix of a VLAN, with the gateway and the addresses of a pair where they are not the first."""
+        network, existing = address.network, self.first.existing
+        gateway = str(address.ip) if len(self.switches) == 1 else existing.vlan_gateways.get(vlan, "")
+        own = [one.addresses.get(one.existing.vlans.get(vlan, "")) for one in self.switches]
+        addresses = [str(one.ip) for one in own if one]
+        values: Values = {"prefix": str(network)}
+        values |= {"gateway": gateway} if gateway and gateway != str(network[1]) else {}
+        is_own = len(addresses) == 2 and addresses != [str(network[2]), str(network[3])]
+        return values | ({"switch_addresses": addresses} if is_own else {})
 
     def _hosts(self, vlans: list[Values], split: Split, first: int) -> Values:
         vlan = most(one.vlan for one in self._attached(self.first) if set(one.ports) & self._ports_of_hosts)

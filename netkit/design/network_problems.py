@@ -2,13 +2,13 @@
 
 import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 from netkit.design.fabric import Fabric
 from netkit.design.networks import PEER_VLAN, NetworkPlan
 from netkit.errors import Path, Problem
 from netkit.hardware import Media
-from netkit.intent.model import Intent, NetworkHosts
+from netkit.intent.model import Intent, NetworkHosts, NetworkVlan
 from netkit.platforms import PLATFORMS
 
 OVERRIDES = frozenset({"version", "rack", "system_mac", "drain"})
@@ -69,16 +69,45 @@ def _vlans(intent: Intent, plan: NetworkPlan) -> Iterator[Problem]:
             message = f"VLAN {vlan.number} is one that switches keep for themselves: {kept}"
             yield Problem(message, "choose another", (*path, "number"))
         if vlan.prefix is None:
+            if vlan.gateway or vlan.switch_addresses:
+                message, key = f"VLAN {vlan.number} has no prefix", "gateway" if vlan.gateway else "switch_addresses"
+                yield Problem(message, f"give it one, or remove {key}", (*path, key))
             continue
         if vlan.prefix.num_addresses < 8:
             message = f"{vlan.prefix} has no room for a gateway and two switches"
             yield Problem(message, "use a /29 or larger", (*path, "prefix"))
+        else:
+            yield from _gateways(intent, plan, vlan, path)
         pools = {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts}
         if intent.management:
             pools["management.pool"] = intent.management.pool
         for name, pool in pools.items():
             if vlan.prefix.overlaps(pool):
                 yield Problem(f"{vlan.prefix} overlaps {name} {pool}", "choose another prefix", (*path, "prefix"))
+
+
+def _gateways(intent: Intent, plan: NetworkPlan, vlan: NetworkVlan, path: Path) -> Iterator[Problem]:
+    """Yield addresses of the gateway and the switches that are not in the prefix, or another's."""
+    prefix, is_pair = vlan.prefix, plan.entry.switches.pair
+    if prefix is None:
+        return
+    if vlan.switch_addresses and len(vlan.switch_addresses) != (2 if is_pair else 0):
+        message = f"{plan.entry.name} has {'two switches' if is_pair else 'a single switch, which has the gateway'}"
+        remedy = "give one address for each" if is_pair else "remove them"
+        yield Problem(message, remedy, (*path, "switch_addresses"))
+        return
+    own = vlan.switch_addresses or ((prefix[2], prefix[3]) if is_pair else ())
+    hosts, taken = plan.entry.hosts, dict[IPv4Address, str]()
+    first = hosts.first_address if hosts and plan.host_vlan == vlan else prefix.num_addresses
+    for key, address in (("gateway", vlan.gateway or prefix[1]), *(("switch_addresses", one) for one in own)):
+        if address not in prefix or address in {prefix[0], prefix[-1]}:
+            yield Problem(f"{address} is not an address in {prefix}", "use one within", (*path, key))
+        elif address in taken:
+            yield Problem(f"{address} is the address of {taken[address]} too", "give each its own", (*path, key))
+        elif first <= int(address) - int(prefix[0]) < first + plan.most_hosts(intent):
+            message = f"{address} is the address of a host up to the ceilings"
+            yield Problem(message, "choose another, or change first_address of hosts", (*path, key))
+        taken[address] = "the gateway" if key == "gateway" else "a switch"
 
 
 def _servers(intent: Intent, plan: NetworkPlan) -> Iterator[Problem]:

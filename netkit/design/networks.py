@@ -218,11 +218,12 @@ def _vlan(plan: NetworkPlan, vlan: NetworkVlan, slot: int) -> AccessVlan:
     name, prefix = vlan.name or f"vlan{vlan.number}", vlan.prefix
     if prefix is None:
         return AccessVlan(vlan.number, name, "", "", "", "")
-    shared = f"{prefix[1]}/{prefix.prefixlen}"
+    shared = f"{vlan.gateway or prefix[1]}/{prefix.prefixlen}"
     if not plan.entry.switches.pair:
         return AccessVlan(vlan.number, name, str(prefix), shared, "", "")
     mac = f"00:00:5e:00:01:{vlan.number & 255:02x}"
-    return AccessVlan(vlan.number, name, str(prefix), f"{prefix[2 + slot]}/{prefix.prefixlen}", shared, mac)
+    own = (vlan.switch_addresses or (prefix[2], prefix[3]))[slot]
+    return AccessVlan(vlan.number, name, str(prefix), f"{own}/{prefix.prefixlen}", shared, mac)
 
 
 def _ports(blueprint: Blueprint, plan: NetworkPlan, slot: int) -> Iterator[AccessPort]:
@@ -284,7 +285,7 @@ def attachments(blueprint: Blueprint, plans: Iterable[NetworkPlan]) -> dict[str,
                     interface=hosts.bond if is_lag else hosts.interfaces[0],
                     members=hosts.interfaces if is_lag else (),
                     address=f"{vlan.prefix[hosts.first_address + number]}/{vlan.prefix.prefixlen}",
-                    gateway=str(vlan.prefix[1]),
+                    gateway=str(vlan.gateway or vlan.prefix[1]),
                     routes=tuple(map(str, hosts.routes)),
                     mtu_bytes=plan.entry.mtu_bytes,
                 ),

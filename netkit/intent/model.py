@@ -636,6 +636,12 @@ class NetworkVlan(Strict):
         None,
         description="the first address is the gateway, the next two are those of a pair; default: layer 2 only",
     )
+    gateway: Address | None = Field(None, description="gateway in the prefix; default: its first address")
+    switch_addresses: tuple[Address, ...] = Field(
+        (),
+        max_length=2,
+        description="of a pair: the addresses of both switches; default: the second and third of the prefix",
+    )
 
 
 class NetworkHosts(Strict):

@@ -146,6 +146,8 @@ class ExistingSwitch(ExistingSessions):
     vlan_names: Mapping[int, str] = field(default_factory=dict)
     vlan_mtu_bytes: int | None = None
     """Of most gateways of VLANs."""
+    vlan_gateways: Mapping[int, str] = field(default_factory=dict)
+    """VLAN → the address that both switches of a pair answer for."""
     lags: tuple[ExistingLag, ...] = ()
     pair_name: str = ""
     """What both switches of a pair call it, where the NOS has that."""

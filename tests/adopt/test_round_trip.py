@@ -153,6 +153,9 @@ def with_networks(draw: st.DrawFn) -> Values:
     platform, is_pair = draw(st.sampled_from(sorted(ACCESS))), draw(st.booleans())
     cable = {**CABLES[platform], "length_m": 2}
     vlans: list[Values] = [{"number": 200, "prefix": "10.200.0.0/20"}]
+    vlans[0] |= draw(st.sampled_from([{}, {"gateway": "10.200.15.254"}]))
+    if is_pair:
+        vlans[0] |= draw(st.sampled_from([{}, {"switch_addresses": ["10.200.15.253", "10.200.15.252"]}]))
     vlans += draw(
         st.lists(
             st.sampled_from([{"number": 201}, {"number": 210, "prefix": "10.210.0.0/24"}]), max_size=2, unique_by=str

@@ -108,6 +108,12 @@ def existing(config: Config) -> ExistingSwitch:
             if key.startswith("vlan ") and section.get("name")
             for vlan in numbers(key.removeprefix("vlan "))
         },
+        vlan_gateways={
+            vlan: address
+            for name, section in interfaces.items()
+            if (address := section.get("ip virtual-router address")) and is_address(address)
+            for vlan in numbers(name.removeprefix("Vlan"))
+        },
         vlan_mtu_bytes=most(
             number(section.get("mtu")) for name, section in interfaces.items() if name.startswith("Vlan")
         ),

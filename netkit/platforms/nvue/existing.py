@@ -72,6 +72,13 @@ def existing(config: Config) -> ExistingSwitch:
             for row in interfaces.values()
             if (vlan := _number(row, "vlan")) and (name := _text(row, "description"))
         },
+        vlan_gateways={
+            vlan: address.partition("/")[0]
+            for row in interfaces.values()
+            if (vlan := _number(row, "vlan"))
+            for family in ("ipv4", "ip")
+            for address in list(filter(interface_address, _tree(row, family, "vrr", "address")))[:1]
+        },
         vlan_mtu_bytes=most(_number(row, "link", "mtu") for row in interfaces.values() if _number(row, "vlan")),
         lags=tuple(_lag(name, row) for name, row in interfaces.items() if _tree(row, "bond", "member")),
         qos=qos.read(),
