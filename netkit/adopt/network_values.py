@@ -102,6 +102,7 @@ class _Network:
         """
         ports = {port for switch in self.switches for lag in switch.existing.lags for port in lag.members}
         ports |= {one.name for switch in self.switches for one in switch.existing.ports if one.vlan or one.tagged}
+        ports = ports or {one.name for switch in self.switches for one in switch.existing.ports}
         known = [self.first.ports[name] for name in ports if name in self.first.ports]
         speed, lanes = most(port.speed_gbps for port in known), most(port.lanes for port in known)
         for name in self.first.existing.models or self.catalog.names("switches"):

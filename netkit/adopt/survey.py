@@ -162,10 +162,9 @@ def survey(devices: Iterable[tuple[str, Files]]) -> Survey:
 
 
 def _is_beside(switch: SurveyedSwitch) -> bool:
-    ports, vlans = switch.existing.ports, switch.existing.vlans
-    has_vlans = bool(switch.existing.lags) or (
-        any(port.vlan or port.tagged for port in ports) if ports else bool(vlans)
-    )
+    existing = switch.existing
+    has_vlans = bool(existing.lags) or any(port.vlan or port.tagged for port in existing.ports)
+    has_vlans |= bool(existing.vlans) and all(port.name in switch.addresses for port in existing.ports)
     is_joined = any(session.interface in switch.ports for session in switch.sessions)
     return (
         PLATFORMS[switch.platform].renders_access and has_vlans and not is_joined and not switch.existing.qos.lossless

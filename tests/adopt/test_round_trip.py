@@ -317,6 +317,20 @@ def test_networks_of_renamed_things_are_adopted(network: Callable[[], Values]) -
     assert left.remaining == {}
 
 
+@pytest.mark.parametrize("network", [storage, storage_eos])
+@pytest.mark.parametrize("is_pair", [True, False])
+def test_gateways_of_ones_own_are_adopted(network: Callable[[], Values], *, is_pair: bool) -> None:
+    entry = network()
+    entry["switches"]["pair"] = is_pair
+    entry["vlans"][0] |= {"gateway": "10.200.3.254"}
+    entry["vlans"][0] |= {"switch_addresses": ["10.200.3.252", "10.200.3.253"]} if is_pair else {}
+    found = adopted_whole("again", files_of(small(small_values({"networks": [entry]}))), {}, Path())
+    (vlan, *_) = found.proposal.intent.networks[0].vlans
+    assert str(vlan.gateway) == "10.200.3.254"
+    assert [str(one) for one in vlan.switch_addresses] == entry["vlans"][0].get("switch_addresses", [])
+    assert (found.leave, found.remaining) == ((), {})
+
+
 def swapped(text: str) -> str:
     """Return a configuration with a name that is no host name, and hosts at the ports of others."""
     return (

@@ -111,7 +111,8 @@ def existing(config: Config) -> ExistingSwitch:
         vlan_gateways={
             vlan: address
             for name, section in interfaces.items()
-            if (address := section.get("ip virtual-router address")) and is_address(address)
+            for line in section.lines()
+            if line.startswith("ip virtual-router address ") and is_address(address := line.split()[3])
             for vlan in numbers(name.removeprefix("Vlan"))
         },
         vlan_mtu_bytes=most(
