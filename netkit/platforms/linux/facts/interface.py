@@ -378,17 +378,22 @@ def _driver(table: CounterTable, interface: str, rows: Rows, kernel: Rows) -> No
     """
     table.rows(rows, PORT, interface)
     table.known(rows, PORT_OF_OTHERS, interface)
-    for name, count in rows.items():
-        for pattern, names in PRIORITY_OF_OTHERS if "pri" in name else ():
-            if found := pattern.match(name):
-                table.write(names[found["way"]], place(interface, found["at"]), count)
     if not any(name.endswith("_phy") for name in rows):
         table.rows(kernel, KERNEL, interface)
     for name, count in rows.items():
-        match = OF_PRIORITY.match(name) if "_prio" in name else None
-        known = PRIORITY.get(f"{match[1]}_{match[3]}") if match else None
-        if match and known:
-            table.write(known, place(interface, match[2]), count)
+        if "pri" in name and (known := _of_priority(name)):
+            table.write(known[0], place(interface, known[1]), count)
+
+
+@lru_cache(maxsize=1024)
+def _of_priority(name: str) -> tuple[str, str] | None:
+    """The counter that a driver's row is, and its priority."""
+    for pattern, names in PRIORITY_OF_OTHERS:
+        if found := pattern.match(name):
+            return names[found["way"]], found["at"]
+    match = OF_PRIORITY.match(name)
+    known = PRIORITY.get(f"{match[1]}_{match[3]}") if match else None
+    return (known, match[2]) if match and known else None
 
 
 def bins(found: Mapping[str, Mapping[int, int]]) -> Counters | Absent:

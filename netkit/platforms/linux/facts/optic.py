@@ -12,8 +12,8 @@ from netkit.facts.optic import Lane, Limits, Line, Module, Quantity
 from netkit.platforms.linux.facts.reading import RECENT, document, member, number, pairs, plain, sections, whole
 
 DARK_DBM = -40.0
-NICS = 8
-"""Of a host, usually."""
+NICS, SHARD = 8, 256
+"""NICs of a host, usually, and devices that are read together."""
 
 
 def is_lit(lane: Lane) -> bool:
@@ -166,7 +166,7 @@ class OpticReading:
     """Symbol errors in a codeword → number of codewords."""
 
 
-@lru_cache(maxsize=RECENT * NICS)
+@lru_cache(maxsize=SHARD * NICS)
 def shown(text: str) -> OpticReading:
     """Parse the output of one call, as JSON or text."""
     answer = document(text)

@@ -15,6 +15,7 @@ ESCAPE = "\x1b"
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 MOST_DIGITS = 20
 NUMBER = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{1,20})?([eE][-+]?[0-9]{1,4})?\Z")
+LONGEST_NUMBER = 48
 BEGIN, END = "#@ ", "#= "
 MOST = 2**64
 RECENT = 64
@@ -35,11 +36,17 @@ def whole(value: object) -> int | None:
 def number(value: object) -> float | None:
     """Convert a measured value, a string included; None for anything else."""
     if isinstance(value, str):
-        text = value.strip()
-        value = float(text) if NUMBER.match(text) else None
+        digits = value.strip()
+        return _number(digits) if len(digits) <= LONGEST_NUMBER else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) < MOST else None  # NaN is not below it
+
+
+@lru_cache(maxsize=4096)
+def _number(digits: str) -> float | None:
+    """Parse a measured value: many ports measure the same."""
+    return number(float(digits)) if NUMBER.match(digits) else None
 
 
 def plain(text: str) -> str:
