@@ -6,7 +6,7 @@ Sessions at other places, and those without a list of prefixes in both direction
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network
 
-from netkit.adopt.fabric_values import Values
+from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
 from netkit.adopt.network_values import NAME, FoundNetworks
 from netkit.adopt.remainder import expressions
@@ -14,10 +14,11 @@ from netkit.adopt.survey import Survey, SurveyedSwitch
 from netkit.design import Fabric
 from netkit.platforms.bgp_reader import is_address
 from netkit.platforms.existing import ExistingPort
+from netkit.platforms.routing import BgpNeighbor
 
 
-def externals(survey: Survey, hardware: HardwareSearch, beside: FoundNetworks) -> list[Values]:
-    """The peers of all spines, core switches and networks beside the rails, each with its port."""
+def externals(survey: Survey, hardware: HardwareSearch, beside: FoundNetworks, guesses: Assumptions) -> list[Values]:
+    """The peers of all spines, core switches and networks beside the rails, each with its port; others are named."""
     panels = {
         name: (hardware.catalog.switch(hardware.own_model(name)), hardware.split(role, "down"))
         for role in ("spine", "core")
@@ -27,9 +28,12 @@ def externals(survey: Survey, hardware: HardwareSearch, beside: FoundNetworks) -
     found: list[Values] = []
     for name, (model, split) in {**panels, **beside.hardware}.items():
         switch = survey.switches.get(name) or survey.beside[name]
-        for port, peer in _of_switch(switch):
+        for port, peer in _of_switch(switch, guesses):
             breakout = hardware.breakout(switch.platform, model, split, port)
             found.append(peer | ({"breakout": breakout} if breakout else {}))
+    for name in hardware.placement.of_role("leaf"):
+        for neighbor in survey.switches[name].external if name in survey.switches else ():
+            _leave(guesses, name, neighbor, "an intent has no peers at leaves")
     names = [peer["name"] for peer in found]
     return [
         peer | {"name": f"{peer['name']}-{peer['device']}"} if names.count(peer["name"]) > 1 else peer for peer in found
@@ -51,14 +55,23 @@ def static_routes(survey: Survey, fabric: Fabric) -> list[Values]:
     ]
 
 
-def _of_switch(switch: SurveyedSwitch) -> Iterator[tuple[ExistingPort, Values]]:
+def _leave(guesses: Assumptions, switch: str, neighbor: BgpNeighbor, why: str) -> None:
+    guesses.add("external", f"the session of {switch} to {neighbor.interface} is left as it runs: {why}")
+
+
+def _of_switch(switch: SurveyedSwitch, guesses: Assumptions) -> Iterator[tuple[ExistingPort, Values]]:
     for neighbor in switch.external:
         peer = IPv4Address(neighbor.interface)
-        port = next(
-            (port for port, one in switch.addresses.items() if peer in one.network and port in switch.ports), ""
-        )
-        accept, announce = (_prefixes(switch, one) for one in (neighbor.inbound, neighbor.outbound))
-        if not port or not neighbor.remote_asn or not accept or not announce:
+        near = [interface for interface, one in switch.addresses.items() if peer in one.network]
+        port = next((one for one in near if one in switch.ports), "")
+        maps = {"in": neighbor.inbound, "out": neighbor.outbound}
+        accept, announce = (_prefixes(switch, one) for one in maps.values())
+        odd = [f"{name or 'no route map'} {way}" for way, name in maps.items() if not _prefixes(switch, name)]
+        why = f"an intent has lists of exact prefixes in both directions, but it has {' and '.join(odd)}" if odd else ""
+        why = why if neighbor.remote_asn else "it has no AS number"
+        why = why if port else f"it runs on {near[0]}, which is not a port" if near else "its address is in no network"
+        if why:
+            _leave(guesses, switch.name, neighbor, why)
             continue
         described = switch.ports[port].description
         limit, mtu = switch.existing.limits.get(neighbor.interface), switch.ports[port].mtu_bytes

@@ -148,7 +148,7 @@ def _proposal(
         if "networks" in with_networks:
             left_out = {name: why for name, why in placement.left_out.items() if name not in beside.hardware}
             values, placement = with_networks, replace(placement, left_out=left_out)
-    peers = externals(source.survey, hardware, beside if "networks" in values else FoundNetworks())
+    peers = externals(source.survey, hardware, beside if "networks" in values else FoundNetworks(), guesses)
     values = _with_accepted(source, values, ("external",), peers, tables, guesses)
     intent = validated(values, tables)
     fabric = design.build(intent, source.catalog)

@@ -136,3 +136,23 @@ def test_ipv6_that_no_intent_has_is_named(links: dict[str, str], names: tuple[st
         f"interface Loopback0 / ipv6 address 2001:db8:255::{number}/128" for number in range(1, len(names) + 1)
     ]
     assert found.remaining == {}
+
+
+def test_peers_that_no_intent_expresses_are_named() -> None:
+    files = with_peers("eos", ("Ethernet60/1", "Ethernet60/5"))
+    text = files["spine01"]["eos.cfg"].replace("   ip address 203.0.113.1/31\n", "")
+    text = re.sub(r"(PL-EXTERNAL-IN-isp-b\n +seq 10 permit 0.0.0.0/0)", r"\1 le 24", text)
+    text += "vlan 300\n!\ninterface Vlan300\n   ip address 203.0.113.1/31\n!\n"
+    files["spine01"] = {**files["spine01"], "eos.cfg": text}
+    own = files["leaf01"]["eos.cfg"]
+    bgp = re.sub(r"(router bgp \d+\n)", r"\1   neighbor 203.0.113.8 remote-as 64999\n", own)
+    files["leaf01"] = {**files["leaf01"], "eos.cfg": bgp}
+    found = adopted("again", files, {}, Path())
+    lists = "an intent has lists of exact prefixes in both directions, but it has RM-EXTERNAL-IN-isp-b in"
+    assert [text for section, text in found.proposal.guesses if section == "external"] == [
+        "the session of spine01 to 203.0.113.0 is left as it runs: it runs on Vlan300, which is not a port",
+        f"the session of spine01 to 203.0.113.2 is left as it runs: {lists}",
+        "the session of leaf01 to 203.0.113.8 is left as it runs: an intent has no peers at leaves",
+    ]
+    assert found.proposal.intent.external == ()
+    assert found.remaining == {}
