@@ -165,6 +165,7 @@ class DeviceRollout:
             sample=self.sample,
             time_limit_s=max(0.0, time_limit_s),
             prediction=self.job.predict(self.name) if moment.is_after else None,
+            narrowed=self.job.narrowed(self.name),
             memory=self.job.memory,
         )
         answer = ask_gate(self.job.gate, question)

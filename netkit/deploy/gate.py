@@ -106,6 +106,8 @@ class GateQuestion:
     """How long the gate may wait for things to settle."""
     prediction: Prediction | None = None
     """Without one, what was reachable before has to be reachable after."""
+    narrowed: Mapping[str, int] = field(default_factory=dict)
+    """Leaves that the device reaches over fewer ports after its change, and how many, as predicted."""
     memory: RunMemory = field(default_factory=RunMemory)
     """Of the whole run."""
 

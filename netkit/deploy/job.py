@@ -88,6 +88,11 @@ class Job:
         named = (end.partition(":") for step in steps if device in step.devices for end in step.waiting)
         return frozenset(port for name, _, port in named if name == device)
 
+    def narrowed(self, device: str) -> Mapping[str, int]:
+        """The leaves that a device is predicted to reach over fewer ports after its change, and how many."""
+        steps = (one for one in self.plan.steps if (one.stage == "finish") is self.is_finishing)
+        return {one.leaf: one.ports for step in steps for one in step.narrowed if one.device == device}
+
     def predict(self, device: str) -> Prediction | None:
         """The predicted reachability after the change of a device; None without a model."""
         return None if self.model is None else self.model(device, frozenset(self.done), self.is_finishing)

@@ -175,7 +175,7 @@ class HealthGate:
     ) -> None:
         self._fabric, self._others, self._views, self._trend_db, self._clock = fabric, others, views, trend_db, clock
         self._lossless = fabric.lossless.lossless_priorities
-        self._prefixes = frozenset(leaf.leaf_prefix for leaf in fabric.tier("leaf") if leaf.leaf_prefix)
+        self._prefixes = {leaf.leaf_prefix: leaf.name for leaf in fabric.tier("leaf") if leaf.leaf_prefix}
         self._left = without_drains(fabric)
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
@@ -226,7 +226,7 @@ class HealthGate:
     def _after(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
         """Poll until all is as it was, or the time limit is reached."""
         deadline_s = self._clock.steady_s() + left_s
-        before = replace(before, widths=self._kept_widths(question.device, before.widths or {}))
+        before = replace(before, widths=self._kept_widths(question, before.widths or {}))
         while True:
             now = self._look(question)
             found = tuple(worse(before, now, question.ending, self._trend_db))
@@ -238,8 +238,10 @@ class HealthGate:
                 return GateAnswer("worse" if found else "inconclusive", reasons)
             self._clock.sleep_s(POLL_S)
 
-    def _kept_widths(self, name: str, before: Mapping[str, int]) -> Mapping[str, int]:
-        """The widths to expect: those from before, without what is drained now."""
+    def _kept_widths(self, question: GateQuestion, before: Mapping[str, int]) -> Mapping[str, int]:
+        """The widths to expect: those from before, without what is drained now, and what the plan says will go."""
+        name, fewer = question.device, question.narrowed
+        before = {one: min(width, fewer.get(self._prefixes[one], width)) for one, width in before.items()}
         if self._left is self._fabric or not isinstance(self._fabric.device(name), Switch):
             return before
         wanted = LeafReach(self._left).widths(self._left.switch(name))
@@ -258,7 +260,7 @@ class HealthGate:
         # Samples carry wall-clock times, and the clock may have been set in between.
         samples = [replace(first, at_s=first.at_s + moved_s)] if first is not None else []
         samples += [last] if last is not None else []
-        return vitals(facts(views, replies), samples, self._prefixes, self._lossless_on(question.device))
+        return vitals(facts(views, replies), samples, frozenset(self._prefixes), self._lossless_on(question.device))
 
     def _lossless_on(self, name: str) -> tuple[int, ...]:
         """The lossless priorities of a device; none if its switches have no PFC and may drop."""

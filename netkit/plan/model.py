@@ -81,6 +81,15 @@ class ReachabilityLoss:
 
 
 @dataclass(frozen=True, slots=True)
+class NarrowedRoute:
+    """A leaf that a switch reaches over fewer ports after a step, as the routing model predicts."""
+
+    device: str
+    leaf: str
+    ports: int
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """Devices that may change at the same time, and the cost predicted by the routing model."""
 
@@ -95,6 +104,8 @@ class Step:
     after: ReachabilityLoss = ReachabilityLoss()
     waiting: tuple[str, ...] = ()
     """Ends of its devices' sessions, as `device:port`, that stay down or bring no routes until a later step."""
+    narrowed: tuple[NarrowedRoute, ...] = ()
+    """What its devices reach over fewer ports after it, or not any more."""
 
 
 @dataclass(frozen=True, slots=True)

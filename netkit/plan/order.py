@@ -10,12 +10,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv4Network
 from itertools import combinations
 from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.model import Bridge, Detour, DetourKind, DevicePlan, Partial, ReachabilityLoss, Stage, Step
+from netkit.plan.model import (
+    Bridge,
+    Detour,
+    DetourKind,
+    DevicePlan,
+    NarrowedRoute,
+    Partial,
+    ReachabilityLoss,
+    Stage,
+    Step,
+)
 from netkit.plan.retain import lost_between, to_keep, with_kept
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
@@ -91,6 +102,7 @@ class Order:
         left = dict(self._cables_left(every))
         routers = dict(self._routers()) | dict(self._routers_left(left))
         self.network = Network(Cabling.of([*before, fabric], left), routers, dict(self._hosts()))
+        self._served = dict(self._served_by(fabric.tier("leaf")))
         self._base = self.network.outlook(NetworkState())
         self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
         self._goal = self.network.outlook(self._last)
@@ -115,7 +127,20 @@ class Order:
     def staged(self, steps: Iterable[Step], bridges: Iterable[Bridge]) -> Iterator[Step]:
         """Yield steps; for devices that change in two stages, with the cost of each stage."""
         for step, order, phases, targets in self.rounds(steps, bridges):
-            yield replace(order.step(phases, step.devices, targets), number=step.number) if step.stage else step
+            costed = replace(order.step(phases, step.devices, targets), number=step.number) if step.stage else step
+            yield replace(costed, narrowed=tuple(order.narrowed(phases, step.devices, targets)))
+
+    def narrowed(
+        self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]
+    ) -> Iterator[NarrowedRoute]:
+        """Yield what changing a group leaves its switches to reach over fewer ports."""
+        found: dict[tuple[str, str], int] = {}
+        for some in self._parts(names):
+            states = NetworkState(phases), NetworkState({**phases, **{name: targets[name] for name in some}})
+            for name, leaf, ports in self.network.narrowed(*states, some, self._served):
+                found[name, leaf] = min(ports, found.get((name, leaf), ports))
+        for (name, leaf), ports in found.items():
+            yield NarrowedRoute(name, leaf, ports)
 
     def rounds(
         self, steps: Iterable[Step], bridges: Iterable[Bridge]
@@ -153,6 +178,20 @@ class Order:
     def gone(self) -> ReachabilityLoss:
         """What the intended fabric no longer connects."""
         return lost_between(self.network.groups, self._base.rows, self._goal.rows)
+
+    def _served_by(self, leaves: Iterable[Switch]) -> Iterator[tuple[str, int]]:
+        """Yield the groups inside the prefix of each leaf, a bit for each."""
+        prefixes = {leaf.name: IPv4Network(leaf.leaf_prefix) for leaf in leaves if leaf.leaf_prefix}
+        for name, prefix in prefixes.items():
+            at = enumerate(self.network.groups)
+            yield (
+                name,
+                sum(
+                    1 << index
+                    for index, group in at
+                    if group.leaf == name and IPv4Address(group.nics[0].address) in prefix
+                ),
+            )
 
     # Configurations
 

@@ -155,6 +155,24 @@ class Network:
             widths[leaf] = _narrowest(hops[leaf], counted)
         return Outlook(rows, widths)
 
+    def narrowed(
+        self, before: NetworkState, after: NetworkState, names: Iterable[str], served: Mapping[str, int]
+    ) -> Iterator[tuple[str, str, int]]:
+        """Yield a router, a leaf and a number of ports, where fewer lead to what the leaf serves than before."""
+        was, now = (self._hops(self._tables(state)) for state in (before, after))
+        for name in names:
+            left = Counter[str]()
+            for hop, mask in now.get(name, ()):
+                left[hop] |= mask
+            fewer = 0
+            for hop, mask in was.get(name, ()):
+                fewer |= mask & ~left[hop]
+            for leaf, mask in served.items() if fewer else ():
+                if leaf != name and (moved := mask & fewer):
+                    ports = _narrowest(now[name], moved)
+                    if ports < _narrowest(was[name], moved):
+                        yield name, leaf, ports
+
     def carriers(self, state: NetworkState) -> frozenset[str]:
         """The devices that traffic between hosts depends on in a state."""
         rows = self.outlook(state).rows

@@ -15,7 +15,7 @@ from netkit.deploy.gate import RunMemory
 from netkit.deploy.model import read, write
 from netkit.errors import DeployError
 from netkit.plan import UnreadDevice
-from netkit.plan.model import ReachabilityLoss
+from netkit.plan.model import NarrowedRoute, ReachabilityLoss
 from tests.deploy import promise
 from tests.deploy.fake import FakeDriver, Fault
 from tests.deploy.scene import OPTIONS, Scene, healthy, scene
@@ -592,21 +592,31 @@ def test_what_the_first_stage_is_excused_for_the_second_is_not() -> None:
     lost = ReachabilityLoss(1, ("gpu11", "gpu12"), ("rail0",))
     with scene("timers") as found:
         steps = tuple(
-            replace(step, waiting=(f"{step.devices[0]}:Ethernet1",), after=lost) if step.stage == "both" else step
+            replace(
+                step,
+                waiting=(f"{step.devices[0]}:Ethernet1",),
+                after=lost,
+                narrowed=(NarrowedRoute(step.devices[0], "leaf01", 1),),
+            )
+            if step.stage == "both"
+            else step
             for step in found.plan.steps
         )
         found.plan = replace(found.plan, steps=steps)
-        asked: list[tuple[str, frozenset[str], bool]] = []
+        asked: list[tuple[str, frozenset[str], bool, dict[str, int]]] = []
 
         def gate(question: GateQuestion) -> GateAnswer:
             if question.moment is Moment.AFTER:
-                asked.append((question.device, question.ending, question.prediction is not None))
+                has_prediction = question.prediction is not None
+                asked.append((question.device, question.ending, has_prediction, dict(question.narrowed)))
             return healthy(question)
 
         found.gate = gate
         assert found.apply().exit_code == 0
         assert asked == [
-            (name, frozenset(("Ethernet1",) if step.stage == "both" else ()), step.stage == "both")
+            (name, frozenset({"Ethernet1"}), True, {"leaf01": 1})
+            if step.stage == "both"
+            else (name, frozenset(), False, {})
             for step in steps
             for name in step.devices
         ]

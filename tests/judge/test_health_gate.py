@@ -205,6 +205,23 @@ def test_a_session_that_is_to_go_takes_paths_with_it() -> None:
     assert scene.ask(Moment.AFTER, ending=frozenset({"swp6"})).is_healthy
 
 
+@pytest.mark.parametrize(
+    ("predicted", "ports", "reasons"),
+    [
+        (0, 0, ()),
+        (1, 1, ()),
+        (1, 0, (f"leaf01: does not reach {FAR} any more",)),
+        (2, 1, (f"leaf01: reaches {FAR} over 1 ports, 2 before",)),
+    ],
+)
+def test_routes_need_no_more_ports_than_the_plan_predicts(predicted: int, ports: int, reasons: tuple[str, ...]) -> None:
+    scene = Scene(Device())
+    scene.ask(Moment.BEFORE)
+    scene.device.routes = {FAR: ["swp5", "swp6"][:ports]}
+    for leaf, found in (("leaf02", reasons), ("leaf03", scene.ask(Moment.AFTER).reasons)):
+        assert scene.ask(Moment.AFTER, narrowed={leaf: predicted}).reasons == found
+
+
 def test_a_summary_that_a_leaf_discards_is_reached_by_the_routes_inside() -> None:
     scene = Scene(Device())
     narrow = f"{FAR.partition('/')[0]}/31"

@@ -232,3 +232,25 @@ def test_gone_is_what_the_intended_fabric_does_not_connect(platform: str) -> Non
         at_first = found.reached(configs)
         dropped = at_first - found.reached(found.done(configs, found.plan.steps))
         assert words_of(found.plan.gone) == words(dropped)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    ("first", "second", "fewer"),
+    [
+        # Nothing needs the other rail any more, so summaries change at once: the spines filter the new one until they
+        # change, and leaf02 has lost leaf01 before its own turn.
+        (["lower ceilings"], ["higher ceilings", "blocked"], [("leaf01", "leaf02", 0)]),
+        (["lower ceilings"], ["higher ceilings"], []),
+        (["three spines"], [], [("leaf01", "leaf02", 2)]),
+        ([], ["three spines"], []),
+    ],
+)
+def test_a_step_names_what_its_switches_reach_over_fewer_ports_after_it(
+    platform: str, first: list[str], second: list[str], fewer: list[tuple[str, str, int]]
+) -> None:
+    found = transition(platform, *(merged(*(EDITS[name] for name in names)) for names in (first, second)))
+    named = [(one.device, one.leaf, one.ports) for step in found.plan.steps for one in step.narrowed]
+    assert named == fewer
+    assert planning.read(planning.write(found.plan)) == found.plan
+    assert ('"narrowed"' in planning.write(found.plan)) == bool(fewer)  # a plan of an earlier release lacks it
