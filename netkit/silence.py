@@ -75,6 +75,7 @@ class Entry(AccessModel):
     why: Text = Field(description="the reason")
     ticket: Text | None = Field(None, description="the ticket")
     lab: Word | None = Field(None, description="for this lab of the fabric; without it, for the fabric itself")
+    site: Word | None = Field(None, description="for the devices at this site of a fleet; without it, for all")
     id: Annotated[str, Field(pattern=r"^[\w.-]{1,64}$")] | None = Field(
         None, description="its ID; default: six digits derived from its content"
     )
@@ -98,7 +99,7 @@ class SilenceEntry(Entry):
 
     def silence(self) -> Silence:
         return Silence(
-            self.id or digest("silence", self.lab, self.check, self.where),
+            self.id or digest("silence", self.lab, self.check, self.where, self.site),
             self.check,
             tuple(map(Subject.of, self.where)),
             self.by,
@@ -106,6 +107,7 @@ class SilenceEntry(Entry):
             0.0 if self.begins is None else self.begins.timestamp(),
             self.until.timestamp(),
             self.ticket or "",
+            site=self.site or "",
         )
 
 
@@ -124,7 +126,7 @@ class AcknowledgementEntry(Entry):
 
     def silence(self) -> Silence:
         return Silence(
-            self.id or digest("acknowledgement", self.lab, [self.check], [self.where]),
+            self.id or digest("acknowledgement", self.lab, [self.check], [self.where], self.site),
             (self.check,),
             (Subject.of(self.where),),
             self.by,
@@ -133,6 +135,7 @@ class AcknowledgementEntry(Entry):
             None if self.until is None else self.until.timestamp(),
             self.ticket or "",
             Fault(Verdict[self.verdict.upper()], self.fault or (), self.cause or ""),
+            self.site or "",
         )
 
 
@@ -150,9 +153,9 @@ class SilenceFile(AccessModel):
         return *(self.silences or ()), *(self.acknowledgements or ())
 
 
-def digest(kind: str, lab: str | None, checks: Iterable[str], places: Iterable[str]) -> str:
+def digest(kind: str, lab: str | None, checks: Iterable[str], places: Iterable[str], site: str | None = None) -> str:
     """The id of an entry that gives none: the same when its end or its reason is changed."""
-    content = "\n".join((kind, lab or "", *sorted(checks), "", *sorted(places)))
+    content = "\n".join((kind, lab or "", *sorted(checks), "", *sorted(places), *(("", site) if site else ())))
     return hashlib.sha256(content.encode()).hexdigest()[:ID_LENGTH]
 
 

@@ -68,7 +68,7 @@ def run(request: CheckRequest) -> int:
         return 0
     notifying = _notifying(request, checking.project)
     with past(storing, checking.project) as earlier:
-        silenced = silencing(checking.project, earlier, known)
+        silenced = silencing(checking.project, earlier, known, sites)
         deadline = _deadline(request, storing)
         checking = replace(checking, deadline=deadline, cluster=request.cluster, has_pod_routes=request.has_pod_routes)
         with deadline:

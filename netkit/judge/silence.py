@@ -81,6 +81,16 @@ class Silence:
     ticket: str = ""
     fault: Fault | None = None
     """Only of an acknowledgement."""
+    site: str = ""
+    """The only site of a fleet that it is for; empty: for each."""
+    devices: frozenset[str] | None = None
+    """The only devices that it is for, those of its site; None: all."""
+
+    def at(self, site: str, sites: Mapping[str, Collection[str]]) -> "Silence | None":
+        """What it is for a fabric at a site, or at several with their devices; None if its site is none of them."""
+        if self.site in {"", site}:
+            return self
+        return replace(self, devices=frozenset(sites[self.site])) if self.site in sites else None
 
     @property
     def kind(self) -> str:
@@ -94,7 +104,8 @@ class Silence:
     @property
     def about(self) -> str:
         """What it is about, in a few words."""
-        return f"{', '.join(self.checks)} on {', '.join(map(str, self.subjects))}"
+        found = f"{', '.join(self.checks)} on {', '.join(map(str, self.subjects))}"
+        return f"{found} at {self.site}" if self.site else found
 
     def is_over(self, now_s: float) -> bool:
         return self.until_s is not None and now_s >= self.until_s
@@ -105,6 +116,8 @@ class Silence:
 
     def is_about(self, check: str, device: str, place: str) -> bool:
         """Whether it names a check at a place."""
+        if self.devices is not None and device not in self.devices:
+            return False
         return any(is_meant(check, one) for one in self.checks) and any(one.has(device, place) for one in self.subjects)
 
     def covers(self, finding: Finding, cause: str) -> bool:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,12 +51,19 @@ class Silencing:
 
 
 NOTHING = Silencing()
+NO_SITES: Mapping[str, Collection[str]] = {}
 
 
-def silencing(project: Project, earlier: Past, checks: Iterable[str]) -> Silencing:
-    """Load the silences that apply to a fabric or its lab; raise SilenceError for an unknown check or device."""
+def silencing(
+    project: Project, earlier: Past, checks: Iterable[str], sites: Mapping[str, Collection[str]] = NO_SITES
+) -> Silencing:
+    """Load the silences that apply to a fabric or its lab; raise SilenceError for an unknown check or device.
+
+    `sites` are the devices at each site of a fabric at several.
+    """
     known = Known(frozenset(checks), project.fabric.names)
-    found = loaded(project, known).of_lab(project.lab)
+    entries = (one.at(project.site, sites) for one in loaded(project, known).of_lab(project.lab))
+    found = tuple(one for one in entries if one is not None)
     return Silencing(found, earlier.healed(found), frozenset(known.checks)) if found else NOTHING
 
 

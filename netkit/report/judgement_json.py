@@ -90,6 +90,7 @@ def silence_document(state: SilenceState) -> dict[str, Any]:
         "findings": state.findings,
         "checks": list(one.checks),
         "where": list(map(str, one.subjects)),
+        "site": one.site,
         "begins_s": one.begins_s,
         "until_s": one.until_s,
         "by": one.by,

@@ -390,7 +390,7 @@ def _run() -> Schema:
 
 
 def _silence() -> Schema:
-    texts = dict.fromkeys(("id", "by", "why", "ticket"), TEXT)
+    texts = dict.fromkeys(("id", "site", "by", "why", "ticket"), TEXT)
     kinds = {"kind": {"enum": ["silence", "acknowledgement"]}, "state": {"enum": list(get_args(EntryState))}}
     lists = {"checks": _many(TEXT), "where": _many(TEXT)}
     return _object(**texts, **kinds, **lists, findings=COUNT, begins_s=TIME, until_s=_or_none(TIME))

@@ -74,7 +74,10 @@ class Silencer:
 
     def states(self) -> tuple[SilenceState, ...]:
         """The state of each entry, and how many findings of the newest run it silences."""
-        found = load(self.folder).of_lab(self.records.source.lab)
+        source = self.records.source
+        found = [
+            one for one in load(self.folder).of_lab(source.lab) if not source.site or one.site in {"", source.site}
+        ]
         newest = self.records.newest() if found else None
         numbers = self.records.silenced(newest) if newest is not None else {}
         ended: frozenset[str] = frozenset()

@@ -8,7 +8,8 @@ import pytest
 
 from netkit.facts import Observation, Snapshot
 from netkit.judge import Finding, Verdict, catalog, error, fail, skip, warn
-from netkit.judge.run import FABRIC, CheckResult
+from netkit.judge.run import FABRIC, CheckResult, Judgement
+from netkit.judge.silence import KINDS
 from netkit.project.checking import Checking
 from netkit.project.judging import judged_of, silencing
 from netkit.project.past import Storing, extent_of, past
@@ -44,15 +45,16 @@ def check(
     sites: Mapping[str, Collection[str]],
     *,
     limit: str = "",
-) -> None:
+) -> Judgement:
     """Judge facts and store the run, as `netkit check` does."""
     checks = catalog.select(project.checks(), CHECKS)
     with past(replace(Storing.of(where, ""), sites=sites), project) as earlier:
-        silenced = silencing(project, earlier, project.checks())
+        silenced = silencing(project, earlier, project.checks(), sites)
         context = Checking.of(project, limit=limit).context_of(found)
         judged = judged_of(context, checks, silenced=silenced)
         extent = extent_of(context, judged, has_all_checks=False)
         earlier.save(context, judged, project.intent, extent=extent)
+        return judged.judgement
 
 
 def at(found: Snapshot, number: int, *unreached: str) -> Snapshot:
@@ -160,3 +162,30 @@ def test_a_result_on_the_fabric_is_at_a_site_no_better_than_what_was_seen(
 ) -> None:
     found = whole.part({"leaf01"})
     assert (found.verdict, len(found.findings), found.left_out) == (verdict, kept, whole.left_out)
+
+
+SILENCES = """\
+silences:
+  - {check: reached, where: "*", site: osaka, until: 2100-01-01T00:00:00Z, by: ann, why: moved}
+  - {check: links.*, where: "*", site: tokyo, until: 2100-01-01T00:00:00Z, by: ann, why: moved}
+  - {check: "*", where: gpu01, site: berlin, until: 2100-01-01T00:00:00Z, by: ann, why: moved}
+"""
+
+
+def test_a_silence_for_a_site_is_about_its_devices_alone(project: Project, where: str) -> None:
+    (project.folder / "silences.yaml").write_text(SILENCES, encoding="utf-8")
+    sites = placed(project)
+    found = at(snapshot(project.fabric), 0, "leaf01", "leaf03", "gpu01")
+    judged = check(project, where, found, sites)
+    missed = {name for name, _ in judged.unreached}
+    assert missed == {"leaf01", "leaf03", "gpu01"}
+    excused = {name for name, _ in judged.excused}
+    assert excused == missed & sites["osaka"]
+    assert 0 < len(excused) < 3
+    links = [one for one in judged.findings if one.check.startswith("links.") and one.verdict in KINDS]
+    assert {one.device for one in links} == {"spine01", "spine02"} <= sites["tokyo"]
+    assert all(one.silenced is not None for one in links)
+    unknown = check(project, where, replace(found, taken_s=found.taken_s + 900), {})
+    assert (unknown.excused, unknown.silenced) == ((), ())
+    alone = check(replace(project, site="osaka"), where, replace(found, taken_s=found.taken_s + 1800), {})
+    assert ({name for name, _ in alone.excused}, alone.silenced) == (missed, ())
