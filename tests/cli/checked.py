@@ -1,4 +1,4 @@
-"""A small fabric on disk with a snapshot of it: some things are well, some are not, some nobody knows."""
+"""A small fabric on disk with a snapshot: some checks pass, some fail, some cannot be judged."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ VALUES = intents.on_platform("nvue", "5.13.0", {"units": [{"unit": 1, "hosts": 2
 
 
 def checked(folder: Path) -> tuple[Path, Path]:
-    """Return the folder of the fabric and the snapshot."""
+    """The folder of the fabric, and its snapshot."""
     fabric = write_fabric(folder / "fabric", VALUES)
     file = folder / "snapshot.json"
     file.write_bytes(serial.dump(snapshot(design.build(Intent.model_validate(VALUES), Catalog()))))
@@ -25,7 +25,7 @@ def checked(folder: Path) -> tuple[Path, Path]:
 
 
 def snapshot(built: Fabric) -> Snapshot:
-    """Return a snapshot: leaf01 is well, leaf02 has a session down, spine01 tells nothing, the rest is not reached."""
+    """A snapshot: leaf01 is healthy, leaf02 has a session down, spine01 reports nothing, the rest is unreachable."""
     well = facts(built, "leaf01")
     sessions = well.sessions if isinstance(well.sessions, dict) else {}
     down = {port: replace(one, is_established=False, state="Idle") for port, one in list(sessions.items())[:1]}
@@ -39,7 +39,6 @@ def snapshot(built: Fabric) -> Snapshot:
 
 
 def facts(built: Fabric, name: str) -> Facts:
-    """Return what a leaf tells."""
     ports = built.switch(name).fabric_ports
     return Facts(
         system=System(name, "5.13.0"),
@@ -49,5 +48,5 @@ def facts(built: Fabric, name: str) -> Facts:
 
 
 def samples() -> tuple[Sample, ...]:
-    """Return two samples ten seconds apart."""
+    """Two samples ten seconds apart."""
     return tuple(Sample(at_s, {"rx_errors": {"swp1s0": count}}) for at_s, count in ((1.0, 5), (11.0, 25)))

@@ -1,4 +1,4 @@
-"""A small fabric on disk, with its running configurations saved beside it."""
+"""A small fabric on disk, with the running configurations of its devices saved beside it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,19 +13,19 @@ PATIENCE_S = 180
 
 
 def run(*arguments: str | Path) -> Done:
-    """Run netkit, on however busy a machine."""
+    """Run netkit with a generous time limit for busy machines."""
     return command(*arguments, timeout_s=PATIENCE_S)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Where the fabric and what was saved of its devices are."""
+    """Paths of the fabric and of the saved configurations."""
 
     fabric: Path
     saved: Path
 
     def edit(self, device: str, file: str, found: str, wanted: str) -> None:
-        """Change something that was saved."""
+        """Edit a saved configuration."""
         path = self.saved / device / file
         text = path.read_text(encoding="utf-8")
         assert found in text
@@ -34,7 +34,7 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    """Return a fabric whose devices run what they should."""
+    """A fabric whose devices run what is intended."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("NETKIT_LAB_DIR", str(tmp_path / "labs"))

@@ -1,4 +1,4 @@
-"""A user of a lab, with a state, a cache and secrets of their own."""
+"""A user of a lab, with a separate state folder, cache and set of secrets."""
 
 import json
 import subprocess
@@ -11,21 +11,21 @@ from tests.lab.running import RunningLab, intent, write_fabric
 
 PATIENCE_S = 300
 LASTING = {"deploy", "rollback"}
-"""Verbs that leave threads and connections to the end of their interpreter."""
+"""Verbs that leave threads and connections to be ended with their interpreter."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """A lab, and the state and cache of a user who works on it."""
+    """A lab, with the state folder and cache of one user."""
 
     lab: RunningLab
     home: Path
     has_forks: bool = True
-    """Whether lasting verbs run in forks too: quicker, without the end of an interpreter, and not beside threads."""
+    """Whether these verbs run in forks too: faster, but without the exit of an interpreter, and not beside threads."""
 
     @property
     def changes(self) -> dict[str, Any]:
-        """Return what netkit finds its things by."""
+        """The environment variables that point netkit at this user's folders."""
         return {
             "NETKIT_LAB_DIR": str(self.lab.home),
             "NETKIT_STATE_DIR": str(self.home / "state"),
@@ -35,24 +35,21 @@ class Site:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment of a command."""
         return environment(**self.changes)
 
     def words(self, verb: str, *options: str | Path) -> list[str]:
-        """Return a command on the lab."""
+        """The arguments of a command on the lab."""
         return [*NETKIT, verb, *map(str, options), "--fabric", str(self.lab.fabric), f"--lab={self.lab.name}"]
 
     def netkit(self, verb: str, *options: str | Path) -> Done:
-        """Run a command on the lab."""
         return self.real(self.lab.fabric, verb, *options, f"--lab={self.lab.name}")
 
     def real(self, fabric: Path, verb: str, *options: str | Path) -> Done:
-        """Run a command on a fabric whose devices are told by its own access.yaml."""
+        """Run a command on a fabric whose devices are reached as its own access.yaml says."""
         way = start if verb in LASTING and not self.has_forks else run
         return way(verb, *options, "--fabric", fabric, timeout_s=PATIENCE_S, **self.changes)
 
     def started(self, verb: str, *options: str | Path) -> subprocess.Popen[str]:
-        """Start a command on the lab."""
         return subprocess.Popen(
             self.words(verb, *options),
             cwd=ROOT,
@@ -64,17 +61,17 @@ class Site:
         )
 
     def runs(self) -> list[Path]:
-        """Return the folders of the runs."""
+        """The run folders in the state of the user."""
         return sorted((self.home / "state" / "small" / "labs" / self.lab.name / "runs").glob("*/"))
 
     def location(self, device: str) -> str:
-        """Return where a switch says it stands."""
+        """The location that the running configuration of a switch has."""
         documents = json.loads(self.lab.shell(device, "nv config show -o json"))
         found = next(one["set"] for one in documents if "set" in one)
         return str(found["system"]["snmp-server"]["system-location"])
 
     def move(self, location: str) -> None:
-        """Change the intent: the fabric stands somewhere else now."""
+        """Change the location of the fabric in the intent."""
         values = intent()
         values["services"]["snmp"]["location"] = location
         write_fabric(self.lab.fabric, values)

@@ -1,4 +1,4 @@
-"""A terminal of a given size, in which a program runs as it does for a user."""
+"""A pseudo-terminal of a given size in which a program runs."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ CHUNK_BYTES = 1 << 16
 
 
 class Terminal:
-    """What is shown, and the keys."""
+    """The screen and the keyboard."""
 
     def __init__(self, process: subprocess.Popen[bytes], master: int, slave: int) -> None:
         self.process, self._master, self._slave = process, master, slave
@@ -32,43 +32,41 @@ class Terminal:
         self.before = termios.tcgetattr(slave)
 
     def read(self) -> None:
-        """Take what the program has written until now."""
+        """Read what the program has written so far."""
         with contextlib.suppress(OSError):
             while select.select([self._master], [], [], 0)[0]:
                 self.shown += os.read(self._master, CHUNK_BYTES).decode("utf-8", "replace")
 
     def screen(self) -> list[str]:
-        """Return the lines of the last whole screen."""
+        """The lines of the last complete screen."""
         self.read()
         whole = [part for part in self.shown.split(HOME)[1:] if part.endswith("\x1b[J")]
         return [CODES.sub("", line).rstrip() for line in whole[-1].split("\r\n")] if whole else []
 
     def until(self, text: str) -> list[str]:
-        """Wait for a screen with a text on it."""
+        """Wait until a text is on the screen."""
         until(lambda: any(text in line for line in self.screen()), f"a screen with {text!r}")
         return self.screen()
 
     def press(self, keys: str) -> None:
-        """Press keys."""
         os.write(self._master, keys.encode())
 
     def resize(self, columns: int, lines: int) -> None:
-        """Make it larger or smaller."""
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.process.send_signal(signal.SIGWINCH)
 
     def ended(self) -> int:
-        """Wait for the program to end, and return its exit code."""
+        """Wait for the program to exit, and return its exit code."""
         until(self._has_ended, "the program ends")
         self.read()
         return self.process.returncode
 
     def _has_ended(self) -> bool:
-        self.read()  # or it would wait for room to write to
+        self.read()  # drain it, or the program would block on a full buffer
         return self.process.poll() is not None
 
     def settings(self) -> list[Any]:
-        """Return how the terminal treats keys now."""
+        """The current termios settings."""
         return termios.tcgetattr(self._slave)
 
 
@@ -79,7 +77,7 @@ def terminal(words: Sequence[str | Path], columns: int = 100, lines: int = 24, *
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     known: Mapping[str, str] = {"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **changes}
     variables = {name: value for name, value in environment(**known).items() if name not in {"COLUMNS", "LINES"}}
-    setsid = ["setsid", "--ctty", *map(str, words)]  # so that Ctrl-C reaches it
+    setsid = ["setsid", "--ctty", *map(str, words)]  # so that Ctrl-C reaches the program
     process = subprocess.Popen(setsid, cwd=ROOT, env=variables, stdin=slave, stdout=slave, stderr=slave)
     try:
         yield Terminal(process, master, slave)

@@ -1,4 +1,4 @@
-"""Jobs that a scheduler runs: right settings, bounded, and a slow NIC is named from what they write."""
+"""Acceptance jobs for a scheduler: settings, time limits, and that their results identify a slow NIC."""
 
 import json
 import os
@@ -80,7 +80,7 @@ printf 'HOME=/root\\nNODE_NAME=%s%s%s\\n' "${NODE:-gpu0}" $((8 - number)) "$DOMA
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    """Fabrics by the clusters on them."""
+    """Fabrics by the type of their cluster."""
     found = {}
     for name, clusters in CLUSTERS.items():
         values = on_platform("nvue", "5.13.0", {"units": [{"unit": "1-2", "hosts": 4}]})
@@ -96,7 +96,7 @@ def emitted(kind: str, place: Path, *more: str | Path) -> str:
 
 
 def scripts(kind: str, text: str) -> list[str]:
-    """Return the scripts of a job: the job itself, or what its containers run."""
+    """The scripts of a job: its own, or those that its containers run."""
     if kind == "slurm":
         return [text]
     return [f"#!/bin/bash\n{one}" for one in _arguments(list(yaml.safe_load_all(text)))]
@@ -119,7 +119,7 @@ def pairs_of_kinds() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("kind", "name"), pairs_of_kinds())
-def test_every_script_is_sound(kind: str, name: str, places: Mapping[str, Path], golden: Golden) -> None:
+def test_every_script_passes_shellcheck(kind: str, name: str, places: Mapping[str, Path], golden: Golden) -> None:
     text = emitted(kind, places[name])
     golden(f"jobs/{kind}-{name}", text)
     found = scripts(kind, text)
@@ -128,11 +128,11 @@ def test_every_script_is_sound(kind: str, name: str, places: Mapping[str, Path],
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
         checked = subprocess.run(["shellcheck", "-"], input=script, capture_output=True, text=True, check=False)
         assert checked.stdout == ""
-    assert all(len(script) < 128 * 1024 for script in found)  # the longest argument that Linux takes
+    assert all(len(script) < 128 * 1024 for script in found)  # MAX_ARG_STRLEN of Linux
 
 
 def ran(kind: str, script: str, folder: Path, **given: str) -> tuple[Path, list[str]]:
-    """Run a job on a bench where programs answer at once; return its output and the runs it started."""
+    """Run a job with stub programs that answer at once; return its output and the runs it started."""
     for name, text in (("srun", SRUN), ("mpirun", MPIRUN), ("ssh", SSH), ("install", SILENT), ("ssh-keygen", SILENT)):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
@@ -169,7 +169,7 @@ JOBS = [
 
 
 @pytest.mark.parametrize(("kind", "name", "domain"), JOBS)
-def test_a_slow_nic_is_named_from_what_a_job_writes(
+def test_job_results_identify_a_slow_nic(
     kind: str, name: str, domain: str, places: Mapping[str, Path], tmp_path: Path
 ) -> None:
     script = scripts(kind, emitted(kind, places[name]))[-1 if kind in {"jobset", "trainjob"} else 0]
@@ -185,7 +185,7 @@ def test_a_slow_nic_is_named_from_what_a_job_writes(
 
 
 @pytest.mark.parametrize(("kind", "name"), [("gke", "gke-h200-6"), ("vertex", "worker-2")])
-def test_a_slow_nic_of_a_host_that_no_design_has_is_named_by_what_the_job_writes(
+def test_job_results_identify_a_slow_nic_of_a_host_outside_any_design(
     kind: str, name: str, places: Mapping[str, Path], tmp_path: Path
 ) -> None:
     script = scripts(kind, emitted(kind, places["none"]))[-1 if kind == "gke" else 0]
@@ -204,7 +204,7 @@ def test_a_slow_nic_of_a_host_that_no_design_has_is_named_by_what_the_job_writes
 
 
 @pytest.mark.parametrize("kind", ["gke", "vertex"])
-def test_a_job_on_a_fabric_of_google_takes_the_hosts_that_it_finds(
+def test_a_job_on_a_google_fabric_uses_the_hosts_it_finds(
     kind: str, places: Mapping[str, Path], tmp_path: Path
 ) -> None:
     script = scripts(kind, emitted(kind, places["none"]))[-1 if kind == "gke" else 0]
@@ -229,7 +229,7 @@ def test_a_healthy_fabric_has_no_finding(
     assert (done.returncode, "clean" in done.stdout) == (0, True), done.stdout
 
 
-def test_a_run_that_fails_hides_no_other(places: Mapping[str, Path], tmp_path: Path) -> None:
+def test_a_failed_run_does_not_hide_the_others(places: Mapping[str, Path], tmp_path: Path) -> None:
     out, _ = ran("slurm", emitted("slurm", places["none"]), tmp_path, DOWN="gpu08")
     done = run("check", "acceptance.completed", "--fabric", places["none"], "--results", out)
     assert done.returncode == 1
@@ -237,7 +237,7 @@ def test_a_run_that_fails_hides_no_other(places: Mapping[str, Path], tmp_path: P
     assert out.read_text().count("# Avg bus bandwidth") == 3 + 3 * 2 + 6
 
 
-def test_a_batch_script_asks_for_what_it_uses(places: Mapping[str, Path], tmp_path: Path) -> None:
+def test_a_batch_script_requests_the_resources_it_uses(places: Mapping[str, Path], tmp_path: Path) -> None:
     script = tmp_path / "job.sbatch"
     assert emitted("slurm", places["slurm"], "-o", script) == f"{script}: slurm for 8 hosts of small\n"
     asked = [line.removeprefix("#SBATCH ") for line in script.read_text().splitlines() if line.startswith("#SBATCH")]
@@ -253,7 +253,7 @@ def test_a_batch_script_asks_for_what_it_uses(places: Mapping[str, Path], tmp_pa
 
 
 def test_runs_beside_each_other_share_no_nic(places: Mapping[str, Path], tmp_path: Path) -> None:
-    """A NIC in two runs at once would be slow in both."""
+    """A NIC that is in two runs at once would be slow in both."""
     script = emitted("slurm", places["none"]).replace("wait\n", 'wait\necho "----" >>"$LOG"\n')
     _, runs = ran("slurm", script, tmp_path)
     batches = [batch.split("\n") for batch in "\n".join(runs[7:]).strip("-\n").split("\n----\n")]
@@ -271,7 +271,7 @@ def nics_of(line: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", ["slurm", "mpijob"])
-def test_an_odd_host_has_two_others_too(kind: str, places: Mapping[str, Path], tmp_path: Path) -> None:
+def test_an_odd_host_is_paired_with_two_others(kind: str, places: Mapping[str, Path], tmp_path: Path) -> None:
     script = scripts(kind, emitted(kind, places["none"], "--limit", "gpu0[1-5]"))[-1]
     out, _ = ran(kind, script, tmp_path, SLOW="gpu05:0")
     done = run("check", "acceptance.stragglers", "--fabric", places["none"], "--results", out)
@@ -293,7 +293,7 @@ def test_an_odd_host_has_two_others_too(kind: str, places: Mapping[str, Path], t
         ),
     ],
 )
-def test_what_cannot_be_written_is_said_in_a_line(
+def test_an_unwritable_output_is_reported_in_one_line(
     places: Mapping[str, Path], arguments: list[str], message: str
 ) -> None:
     done = run("acceptance", "emit", *arguments, "--fabric", places["none"])

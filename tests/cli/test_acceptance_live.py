@@ -1,4 +1,4 @@
-"""Acceptance runs in a lab: real iperf3, stand-ins for perftest and nccl-tests, and a fault that is named."""
+"""Acceptance runs in a lab: real iperf3, stand-ins for perftest and nccl-tests, and an injected fault that is found."""
 
 import shutil
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def judged(up: RunningLab, out: Path, *checks: str) -> tuple[int, str]:
     return done.returncode, " ".join(done.stdout.split())
 
 
-def test_the_plan_comes_first_and_nothing_runs_unless_somebody_agrees(up: RunningLab, tmp_path: Path) -> None:
+def test_the_plan_is_printed_first_and_nothing_runs_without_confirmation(up: RunningLab, tmp_path: Path) -> None:
     out = tmp_path / "results.txt"
     plan = "".join((*PERFTEST, *IPERF3, *COLLECTIVES)) + "  680 s at most in all\n"
     assert asked(up, out, "--dry-run") == (0, plan, "")
@@ -50,7 +50,7 @@ def test_the_plan_comes_first_and_nothing_runs_unless_somebody_agrees(up: Runnin
     assert not out.exists()
 
 
-def test_what_ran_is_judged_and_kept_in_a_snapshot(up: RunningLab, tmp_path: Path) -> None:
+def test_results_are_judged_and_stored_in_a_snapshot(up: RunningLab, tmp_path: Path) -> None:
     out, snapshot = tmp_path / "results.txt", tmp_path / "all.json.gz"
     plan = "".join(IPERF3) + "   20 s at most in all\n"
     agreed = f"{plan}{out}: judge it with netkit check acceptance --results {out}\n"
@@ -73,7 +73,7 @@ def test_what_ran_is_judged_and_kept_in_a_snapshot(up: RunningLab, tmp_path: Pat
     assert "too little to compete" in kept.stdout
 
 
-def test_a_healthy_fabric_passes_and_a_dirty_fibre_is_named_until_it_is_cleaned(up: RunningLab, tmp_path: Path) -> None:
+def test_a_healthy_fabric_passes_and_a_dirty_fibre_is_found_until_it_is_cleaned(up: RunningLab, tmp_path: Path) -> None:
     tools = ("--tool", "perftest", "--tool", "nccl-tests", "--yes")
     healthy, faulty, healed = (tmp_path / f"{name}.txt" for name in ("healthy", "faulty", "healed"))
     assert asked(up, healthy, *tools)[0] == 0
@@ -110,7 +110,7 @@ def test_latency_of_rdma_is_measured_during_a_check(up: RunningLab) -> None:
     assert "clean" in done.stdout
 
 
-def test_a_tool_nobody_knows_is_refused_and_memory_of_gpus_is_absent(up: RunningLab, tmp_path: Path) -> None:
+def test_an_unknown_tool_is_refused_and_gpu_memory_is_absent(up: RunningLab, tmp_path: Path) -> None:
     code, _, said = asked(up, tmp_path / "r", "--tool", "fio")
     assert (code, said) == (3, "error: unknown tool 'fio'; use perftest, iperf3, nccl-tests\n")
     code, reported, _ = asked(up, tmp_path / "r", "--tool", "perftest", "--cuda", "--yes")

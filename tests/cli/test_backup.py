@@ -1,4 +1,4 @@
-"""`netkit backup` of devices of a lab: one file each, which changes when the device does and never holds a secret."""
+"""`netkit backup` of lab devices: one file each, which changes only when the device does and never holds a secret."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
         yield found
 
 
-def test_a_backup_changes_with_the_device_alone_and_can_be_planned_from(lab: RunningLab, tmp_path: Path) -> None:
+def test_a_backup_changes_only_with_the_device_and_can_be_planned_from(lab: RunningLab, tmp_path: Path) -> None:
     site, out = Site(lab, tmp_path), tmp_path / "saved"
     first = site.netkit("backup", "-o", out)
     assert (first.returncode, first.stderr) == (0, "")
@@ -62,7 +62,7 @@ def test_a_device_that_does_not_answer_keeps_its_backup(lab: RunningLab, tmp_pat
     assert (out / "leaf02.conf").read_text(encoding="utf-8") == before
 
 
-def test_a_full_disk_costs_nothing_that_was_saved(lab: RunningLab, tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_saved_backup(lab: RunningLab, tmp_path: Path) -> None:
     out = Path("/dev/full")
     done = Site(lab, tmp_path).netkit("backup", "-o", out)
     assert done.returncode == 3

@@ -15,7 +15,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return checked(tmp_path_factory.mktemp("checked"))
 
 
-def test_what_is_wrong_comes_first_and_what_nobody_knows_is_counted(place: tuple[Path, Path]) -> None:
+def test_failures_come_first_and_unjudged_checks_are_counted(place: tuple[Path, Path]) -> None:
     fabric, file = place
     done = run("check", "bgp", "load.errors", "--fabric", fabric, "--from", file)
     golden = ROOT / "tests" / "golden" / "check" / "small.txt"
@@ -23,7 +23,7 @@ def test_what_is_wrong_comes_first_and_what_nobody_knows_is_counted(place: tuple
     assert (done.returncode, done.stderr) == (4, "")
 
 
-def test_what_was_reached_and_is_wrong_ends_with_1_and_what_is_well_with_0(place: tuple[Path, Path]) -> None:
+def test_exit_code_is_1_with_failures_and_0_without(place: tuple[Path, Path]) -> None:
     fabric, file = place
     assert run("check", "bgp", "--fabric", fabric, "--from", file, "--limit", "leaf02").returncode == 1
     assert run("check", "bgp.sessions", "--fabric", fabric, "--from", file, "--limit", "leaf01").returncode == 0
@@ -32,7 +32,7 @@ def test_what_was_reached_and_is_wrong_ends_with_1_and_what_is_well_with_0(place
     assert done.stdout.startswith("small: nothing could be judged: 0 things examined on 1 of 1 device")
 
 
-def test_every_format_says_the_same(place: tuple[Path, Path]) -> None:
+def test_every_format_reports_the_same(place: tuple[Path, Path]) -> None:
     fabric, file = place
     reported = {
         form: run("check", "bgp", "--fabric", fabric, "--from", file, "--format", form).stdout
@@ -48,7 +48,7 @@ def test_every_format_says_the_same(place: tuple[Path, Path]) -> None:
     assert reported["markdown"].startswith("## small: 1 fail of 1 cause")
 
 
-def test_the_list_of_checks_is_told_as_text_and_as_json(place: tuple[Path, Path]) -> None:
+def test_the_list_of_checks_as_text_and_json(place: tuple[Path, Path]) -> None:
     fabric, _ = place
     lines = run("check", "bgp", "--list", "--fabric", fabric).stdout.splitlines()
     reported = json.loads(run("check", "bgp", "--list", "--format", "json", "--fabric", fabric).stdout)
@@ -58,7 +58,7 @@ def test_the_list_of_checks_is_told_as_text_and_as_json(place: tuple[Path, Path]
     assert (first["on"], first["needs"], first["has_window"]) == ("switch", ["sessions"], False)
 
 
-def test_a_check_leaves_the_report_that_netkit_report_makes(place: tuple[Path, Path], tmp_path: Path) -> None:
+def test_check_writes_the_same_report_as_netkit_report(place: tuple[Path, Path], tmp_path: Path) -> None:
     fabric, file = place
     left, made = tmp_path / "left.json", tmp_path / "made.json"
     done = run("check", "--report", left, "--fabric", fabric, "--from", file)
@@ -84,7 +84,7 @@ def test_a_check_leaves_the_report_that_netkit_report_makes(place: tuple[Path, P
         (["nothing"], "error: no check 'nothing'; use one of "),
     ],
 )
-def test_what_is_asked_wrongly_is_said_in_a_line(place: tuple[Path, Path], arguments: list[str], message: str) -> None:
+def test_usage_errors_are_reported_in_one_line(place: tuple[Path, Path], arguments: list[str], message: str) -> None:
     fabric, file = place
     done = run("check", *arguments, "--fabric", fabric, "--from", file)
     assert (done.returncode, done.stdout) == (3, "")
@@ -132,9 +132,7 @@ def test_pytest_has_the_same_verdicts_under_stable_names(place: tuple[Path, Path
     assert "Traceback" not in done.stdout
 
 
-def test_pytest_chooses_by_name_and_says_once_what_is_wrong_with_the_fabric(
-    place: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_pytest_selects_by_name_and_reports_a_broken_fabric_once(place: tuple[Path, Path], tmp_path: Path) -> None:
     fabric, file = place
     checks = ROOT / "checks"
     done = pytests(
@@ -164,7 +162,7 @@ def test_a_new_check_comes_with_its_test_and_runs(place: tuple[Path, Path], tmp_
     assert bad.stderr == "error: '../x' is not a valid name for a check; use lower-case letters, digits and dashes\n"
 
 
-def test_a_deadline_that_is_no_time_is_refused(place: tuple[Path, Path]) -> None:
+def test_an_invalid_deadline_is_refused(place: tuple[Path, Path]) -> None:
     fabric, file = place
     done = run("check", "links.up", "--fabric", fabric, "--from", file, "--deadline", "soon")
     assert_refused(done, "--deadline 'soon' is not a duration")
@@ -179,13 +177,13 @@ def test_a_deadline_that_is_no_time_is_refused(place: tuple[Path, Path]) -> None
         ("conftest", "a file conftest.py is not read as a check"),
     ],
 )
-def test_a_new_check_hides_none_and_is_found(name: str, message: str, tmp_path: Path) -> None:
+def test_a_new_check_shadows_none_and_is_found(name: str, message: str, tmp_path: Path) -> None:
     fabric, _ = checked(tmp_path)
     assert_refused(run("check", "--new", name, "--fabric", fabric), message)
     assert not (fabric / "checks").exists()
 
 
-def test_a_new_check_lies_in_a_fabric(tmp_path: Path) -> None:
+def test_a_new_check_is_created_inside_a_fabric(tmp_path: Path) -> None:
     assert_refused(run("check", "--new", "ours", "--fabric", tmp_path / "typo"), "no fabric folder")
     assert not (tmp_path / "typo").exists()
     fabric, _ = checked(tmp_path)
@@ -193,7 +191,7 @@ def test_a_new_check_lies_in_a_fabric(tmp_path: Path) -> None:
     assert (fabric / "checks" / "ours.py").is_file()
 
 
-def test_what_a_check_prints_is_no_part_of_the_result(place: tuple[Path, Path], tmp_path: Path) -> None:
+def test_output_printed_by_a_check_is_not_in_the_result(place: tuple[Path, Path], tmp_path: Path) -> None:
     _, file = place
     fabric, _ = checked(tmp_path)
     run("check", "--new", "ours", "--fabric", fabric)
@@ -215,7 +213,7 @@ def breaks(scene, seen):
 '''
 
 
-def test_under_pytest_a_check_that_raises_is_an_error_and_a_file_that_cannot_be_loaded_is_named(
+def test_under_pytest_a_check_that_raises_is_an_error_and_a_broken_file_is_named(
     place: tuple[Path, Path], tmp_path: Path
 ) -> None:
     _, file = place

@@ -1,4 +1,4 @@
-"""What was found by a check that is no longer there does not stay open for ever."""
+"""Findings of a check that was removed do not stay open for ever."""
 
 from pathlib import Path
 
@@ -32,13 +32,13 @@ def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def state(fabric: Path, check_name: str = "mine.cables") -> tuple[str, str]:
-    """Return how the check stands on leaf01, and why."""
+    """The status of the check on leaf01, with the reason."""
     with open_store(str(fabric.parent / "state" / "store.db")) as store:
         found = {one.key.check: one for one in store.states(Source("small")).items if one.key.device == "leaf01"}
     return found[check_name].verdict.word, found[check_name].text
 
 
-def test_a_check_that_is_no_longer_there_is_over_after_a_run_of_all(fabric: Path) -> None:
+def test_a_removed_check_is_closed_after_a_full_run(fabric: Path) -> None:
     assert state(fabric) == ("fail", "is red")
     (fabric / "checks" / "mine.py").unlink()
     check(fabric, seen(BEGAN_S + 600, 5), "links.up", "--store")

@@ -1,4 +1,4 @@
-"""A scheduled check is alone, ends in time, and leaves nothing in the way of the next one, however it ended."""
+"""Scheduled checks do not overlap, end in time, and never block the next one, however they ended."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_fabric(tmp_path / "fabric", VALUES)
 
 
-def test_a_second_check_ends_at_once_and_says_why(fabric: Path, tmp_path: Path) -> None:
+def test_a_second_check_exits_at_once_with_the_reason(fabric: Path, tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     with holding(str(tmp_path / "state" / "store.db")) as other:
         done = check(fabric, seen(BEGAN_S, 5), "load.errors", "--store")
@@ -39,7 +39,7 @@ def test_a_second_check_ends_at_once_and_says_why(fabric: Path, tmp_path: Path) 
     assert len(stored(fabric)) == 1
 
 
-def test_at_the_deadline_devices_are_hung_up_on() -> None:
+def test_connections_are_closed_at_the_deadline() -> None:
     answers = {"count": "7", "name": "leaf", "ports": "p"}
     devices = {name: Answering(name, answers, hangs=name == "leaf02") for name in ("leaf01", "leaf02")}
     targets = [Target(name, "frr", (COUNTING, NAMING)) for name in devices]
@@ -58,12 +58,12 @@ def test_a_device_that_hangs_leaves_time_for_the_others() -> None:
 
 
 @pytest.mark.parametrize("written", ["0m", "10", "1d", "-5m", "soon"])
-def test_a_deadline_that_is_no_time_is_refused(fabric: Path, written: str) -> None:
+def test_an_invalid_deadline_is_refused(fabric: Path, written: str) -> None:
     assert_refused(
         run("check", "--fabric", fabric, f"--deadline={written}"), "is not a duration; use seconds, minutes or hours"
     )
 
 
-def test_a_deadline_within_the_window_is_refused() -> None:
+def test_a_deadline_shorter_than_the_window_is_refused() -> None:
     with pytest.raises(UsageError, match="give more than the 30 s of --window"):
         Deadline("30s", 30.0)

@@ -85,7 +85,7 @@ def test_the_report_of_a_stored_check_has_facts_trends_and_the_name_of_the_run(f
     assert [one["run"] for one in report["trends"]["runs"]] == [before, newest]
 
 
-def test_a_device_that_began_anew_in_between_is_not_judged(fabric: Path) -> None:
+def test_a_device_that_rebooted_in_between_is_not_judged(fabric: Path) -> None:
     for at_s, errors, boot in ((BEGAN_S, 5, "b1"), (BEGAN_S + 60, 500, "b2")):
         facts = Facts(system=System("leaf01", boot=boot))
         done = check(fabric, seen(at_s, errors, facts), "load.errors", "--store", "--since", "last")
@@ -93,7 +93,7 @@ def test_a_device_that_began_anew_in_between_is_not_judged(fabric: Path) -> None
     assert (verdict, texts[0]) == ("skipped", "damaged packets are not known: reset")
 
 
-def test_an_optic_that_slowly_dims_is_warned_about(fabric: Path) -> None:
+def test_an_optic_that_slowly_dims_gives_a_warning(fabric: Path) -> None:
     found = []
     for week in range(7):
         lane = Lane(rx_dbm=-1.0 - 0.6 * week)
@@ -106,7 +106,7 @@ def test_an_optic_that_slowly_dims_is_warned_about(fabric: Path) -> None:
     assert found[6] == ("warn", ["lane 1 receives 2.1 dB less than in earlier runs"])
 
 
-def test_a_stored_run_is_told_again_in_the_same_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_run_is_printed_again_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETKIT_STORE", str(tmp_path / "of-environment.db"))
     fabric, file = checked(tmp_path)
     for form in ("text", "json", "junit", "markdown"):
@@ -122,7 +122,7 @@ def test_a_stored_run_is_told_again_in_the_same_words(tmp_path: Path, monkeypatc
     assert run("history", "--fabric", fabric).stdout == "no run on small yet\n"
 
 
-def test_a_run_on_some_devices_says_nothing_of_the_others(fabric: Path) -> None:
+def test_a_run_on_some_devices_leaves_the_state_of_others_alone(fabric: Path) -> None:
     file = fabric.parent / "all.json"
     file.write_bytes(serial.dump(seen(BEGAN_S, 5)))
     assert run("check", "load.errors", "--fabric", fabric, "--from", file, "--store").returncode == 4
@@ -133,14 +133,14 @@ def test_a_run_on_some_devices_says_nothing_of_the_others(fabric: Path) -> None:
     assert states == dict.fromkeys(missed, (Verdict.FAIL, BEGAN_S))
 
 
-def test_who_has_no_store_pays_for_none() -> None:
+def test_sqlalchemy_is_loaded_only_for_a_store() -> None:
     loads = "import sys, netkit.cli.app, netkit.cli.check; "
     asks = f"{loads}print(sorted({{'sqlalchemy', 'alembic'}} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", asks], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
-def test_old_runs_are_dropped(fabric: Path) -> None:
+def test_old_runs_are_pruned(fabric: Path) -> None:
     for day in range(4):
         check(fabric, seen(BEGAN_S + day * DAY_S, 5), "load.errors", "--store", "--keep=2d")
     assert [one["taken_s"] for one in stored(fabric)] == [BEGAN_S + day * DAY_S for day in (3, 2, 1)]
@@ -161,13 +161,11 @@ def test_old_runs_are_dropped(fabric: Path) -> None:
         (["--store=/proc/store.db"], "the store /proc/store.db: unable to open database file; check the path"),
     ],
 )
-def test_what_is_asked_wrongly_is_refused_before_anything_is_judged(
-    fabric: Path, arguments: list[str], message: str
-) -> None:
+def test_usage_errors_are_refused_before_anything_is_judged(fabric: Path, arguments: list[str], message: str) -> None:
     assert_refused(check(fabric, seen(BEGAN_S, 5), "load.errors", *arguments), message)
 
 
-def test_history_says_what_it_does_not_find(fabric: Path) -> None:
+def test_history_reports_what_it_does_not_find(fabric: Path) -> None:
     assert_refused(
         run("history", "--checks", "--fabric", fabric), "there is no store; netkit check --store creates one"
     )
@@ -189,7 +187,7 @@ def test_a_store_of_a_newer_netkit_is_refused(fabric: Path) -> None:
 
 @needs_lab
 @pytest.mark.whole
-def test_on_a_lab_the_second_run_looks_at_what_came_since_the_first(tmp_path: Path) -> None:
+def test_on_a_lab_the_second_run_judges_what_changed_since_the_first(tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "fabric", intent())
     with running(fabric) as lab:
         site = Site(lab, tmp_path)

@@ -1,4 +1,4 @@
-"""`netkit check --compare`: two snapshots of one fabric, or two stored runs, and what is refused."""
+"""`netkit check --compare`: two snapshots or two stored runs of one fabric, and what is refused."""
 
 import json
 from dataclasses import replace
@@ -26,12 +26,12 @@ def written(folder: Path, name: str, found: Snapshot) -> Path:
 
 
 def with_device(found: Snapshot, one: Observation, seconds: float = 600.0) -> Snapshot:
-    """Return a later snapshot in which one device is another."""
+    """A later snapshot in which one device is replaced."""
     return replace(found, taken_s=found.taken_s + seconds, devices={**found.devices, one.device: one})
 
 
 def compared(folder: Path, later: Snapshot, *more: str) -> tuple[int, str]:
-    """Return what a comparison of the snapshot of a small fabric with a later one ends with, and says."""
+    """The exit code and output of comparing the snapshot of a small fabric with a later one."""
     fabric, before = checked(folder)
     written(folder, "after.json", later)
     done = run("check", *more, "--compare", before.name, "after.json", "--fabric", fabric, cwd=folder)
@@ -40,7 +40,7 @@ def compared(folder: Path, later: Snapshot, *more: str) -> tuple[int, str]:
 
 
 def mended() -> Snapshot:
-    """Return a later snapshot: the session of leaf02 is up again, leaf01 lost both, and runs another release."""
+    """A later snapshot: the session of leaf02 is up again, leaf01 lost both and runs another release."""
     well = facts(BUILT, "leaf01")
     assert isinstance(well.sessions, dict)
     lost = {port: replace(one, is_established=False, state="Active") for port, one in well.sessions.items()}
@@ -50,13 +50,13 @@ def mended() -> Snapshot:
 
 
 @pytest.mark.parametrize(("output", "file"), [("text", "compare.txt"), ("markdown", "compare.md")])
-def test_what_came_and_went(output: str, file: str, tmp_path: Path, golden: Golden) -> None:
+def test_new_and_resolved_findings(output: str, file: str, tmp_path: Path, golden: Golden) -> None:
     code, said = compared(tmp_path, mended(), "--format", output)
     assert code == 1
     golden(f"cli/{file}", said)
 
 
-def test_json_says_the_same(tmp_path: Path) -> None:
+def test_json_reports_the_same(tmp_path: Path) -> None:
     code, said = compared(tmp_path, mended(), "--format", "json")
     document = json.loads(said)
     assert (code, document["exit_code"], document["is_worse"]) == (1, 1, True)
@@ -79,18 +79,18 @@ def test_json_says_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_the_same_twice_is_no_difference(tmp_path: Path) -> None:
+def test_a_snapshot_does_not_differ_from_itself(tmp_path: Path) -> None:
     code, said = compared(tmp_path, BEFORE)
     assert (code, said.splitlines()[0]) == (0, "small: no difference, 6 devices compared")
 
 
-def test_what_only_got_better_ends_with_0(tmp_path: Path) -> None:
+def test_improvements_alone_exit_with_0(tmp_path: Path) -> None:
     code, said = compared(tmp_path, with_device(BEFORE, Observation("leaf02", "nvue", facts(BUILT, "leaf01"))))
     assert code == 0
     assert said.splitlines()[0] == "small: nothing worse, 6 devices compared: 1 cause gone"
 
 
-def test_what_nobody_could_judge_again_has_not_gone(tmp_path: Path) -> None:
+def test_a_finding_that_could_not_be_judged_again_is_not_resolved(tmp_path: Path) -> None:
     later = with_device(BEFORE, Observation("leaf02", "nvue", failure="connection refused"))
     code, said = compared(tmp_path, later)
     assert code == 1
@@ -98,7 +98,7 @@ def test_what_nobody_could_judge_again_has_not_gone(tmp_path: Path) -> None:
     assert "  worse   reached: reached → connection refused, leaf02\n" in said
 
 
-def test_a_fact_that_no_check_judges_is_worse_all_the_same(tmp_path: Path) -> None:
+def test_a_worse_fact_without_a_check_is_reported_as_worse(tmp_path: Path) -> None:
     seen = BEFORE.devices["leaf01"]
     before = with_device(
         BEFORE, replace(seen, facts=replace(seen.facts, interfaces={"eth0": Interface(is_up=True)})), 0
@@ -113,12 +113,12 @@ def test_a_fact_that_no_check_judges_is_worse_all_the_same(tmp_path: Path) -> No
     assert "  worse   link: up → down, leaf01:eth0\n" in done.stdout
 
 
-def test_a_limit_leaves_out_the_others(tmp_path: Path) -> None:
+def test_limit_excludes_other_devices(tmp_path: Path) -> None:
     code, said = compared(tmp_path, mended(), "--limit", "leaf02")
     assert (code, said.splitlines()[0]) == (0, "small: nothing worse, 1 device compared: 1 cause gone")
 
 
-def test_stored_runs_are_compared_by_their_causes(tmp_path: Path) -> None:
+def test_stored_runs_are_compared_by_cause(tmp_path: Path) -> None:
     fabric, before = checked(tmp_path)
     after = written(tmp_path, "after.json", mended())
     store = f"--store={tmp_path / 'store.db'}"

@@ -1,4 +1,4 @@
-"""Shells complete verbs and options: what `netkit --install-completion` puts in place asks netkit itself."""
+"""Shell completion of verbs and options: the script that `netkit --install-completion` installs calls netkit itself."""
 
 from pathlib import Path
 
@@ -39,6 +39,6 @@ def test_bash_completes_labs(tmp_path: Path) -> None:
         assert done.stdout.split() == ["one"]
 
 
-def test_zsh_completes_with_what_a_verb_does() -> None:
+def test_zsh_completes_verbs_with_their_descriptions() -> None:
     done = start(_NETKIT_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="netkit rend")
     assert '"render":"Write every configuration file' in done.stdout

@@ -1,4 +1,4 @@
-"""deploy.yaml, `netkit approve`, --reason and the hook, as a user meets them; every device is where nobody answers."""
+"""deploy.yaml, `netkit approve`, --reason and the hook, from the command line; no device is reachable."""
 
 import json
 import os
@@ -26,11 +26,11 @@ from tests.lab.running import until
 
 BOB, CAROL = "bob@example.net", "carol@example.net"
 UNREACHED = 4
-"""What a deploy ends with here once nothing has held it back."""
+"""The exit code of a deploy here once no policy has stopped it."""
 
 
 class Office:
-    """A fabric in a git repository with a policy, people with keys, and a plan."""
+    """A fabric in a git repository with a policy, users with keys, and a plan."""
 
     def __init__(self, scene: Scene, folder: Path) -> None:
         nowhere(scene)
@@ -79,14 +79,14 @@ class Office:
         return run("deploy", self.plan, "--fabric", self.fabric, "--yes", *options)
 
     def refused(self, done: Done, word: str, code: int = 3) -> None:
-        """Check that a deploy did not begin: one line says why, and no run is in the history."""
+        """Assert that a deploy did not start: one line gives the reason, and the history has no run."""
         assert done.returncode == code, (done.stdout, done.stderr)
         (line,) = [line for line in done.stderr.splitlines() if not line.startswith(("run ", "the hook allows"))]
         assert line.startswith("error: ")
         assert word in line
 
     def history(self) -> Any:
-        """Return the runs, the newest first; of two in the same second the list itself does not know."""
+        """The runs, the newest first; the list has no order for two of the same second."""
         found = json.loads(run("history", "--fabric", self.fabric, "--format", "json").stdout)
         return sorted(found, key=lambda one: -float(one["began_s"]))
 
@@ -99,7 +99,7 @@ def built(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Offi
     return Office(scene, tmp_path)
 
 
-def test_a_run_keeps_who_started_it_from_which_commit_and_why(office: Office) -> None:
+def test_a_run_records_user_commit_and_reason(office: Office) -> None:
     commit = office.commit() if office.git("status", "--porcelain") else office.git("rev-parse", "HEAD")
     assert office.deploy("--reason", " CHG-1 \n").returncode == UNREACHED
     (office.fabric / "templates").mkdir()
@@ -115,7 +115,7 @@ def test_a_run_keeps_who_started_it_from_which_commit_and_why(office: Office) ->
     assert row.split()[5:8] == ["deploy", commit[:10], "CHG-1"]
 
 
-def test_a_fabric_outside_git_is_deployed_all_the_same(scene: Scene, tmp_path: Path) -> None:
+def test_a_fabric_outside_git_can_be_deployed(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
     plan = planned(scene, tmp_path / "plan.json")
     done = run("deploy", plan, "--fabric", scene.fabric, "--yes")
@@ -132,7 +132,7 @@ def test_a_required_reason_must_be_given(office: Office) -> None:
     assert office.deploy("--reason", "CHG-1").returncode == UNREACHED
 
 
-def test_the_hook_is_asked_after_the_yes_and_before_the_first_write(office: Office) -> None:
+def test_the_hook_is_called_after_confirmation_and_before_the_first_write(office: Office) -> None:
     office.policy(hook=office.gate("""echo '{"allow": true, "reason": "window until 06:00"}'"""))
     done = run("deploy", office.plan, "--fabric", office.fabric)
     assert done.stderr.endswith("There is no terminal to ask on; use --yes\n")
@@ -163,7 +163,9 @@ def test_the_hook_is_asked_after_the_yes_and_before_the_first_write(office: Offi
         ("echo garbage", "does not answer with JSON"),
     ],
 )
-def test_a_hook_that_refuses_hangs_dies_or_babbles_stops_the_deploy(office: Office, body: str, said: str) -> None:
+def test_a_hook_that_refuses_hangs_dies_or_prints_garbage_stops_the_deploy(
+    office: Office, body: str, said: str
+) -> None:
     office.policy(hook=office.gate(body, timeout_s=1 if "sleep" in body else 60))
     office.refused(office.deploy(), said, code=1)
     assert office.history() == []
@@ -171,7 +173,7 @@ def test_a_hook_that_refuses_hangs_dies_or_babbles_stops_the_deploy(office: Offi
     assert_refused(run("deploy", "--fabric", office.fabric, "--skip-hook", " "), "--skip-hook is empty")
 
 
-def test_a_service_is_asked_with_its_token(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_web_hook_is_called_with_its_token(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     with service() as found:
         office.policy(hook={"url": found.url, "token_secret": "CHANGE_GATE"})
         office.refused(office.deploy(), "the secret CHANGE_GATE is not available", code=1)
@@ -181,11 +183,11 @@ def test_a_service_is_asked_with_its_token(office: Office, monkeypatch: pytest.M
     assert (headers["Authorization"], json.loads(data)["verb"]) == ("Bearer a-token", "deploy")
 
 
-def test_an_interrupt_while_the_hook_is_asked_ends_both_and_begins_nothing(office: Office) -> None:
+def test_an_interrupt_during_the_hook_ends_both_and_starts_nothing(office: Office) -> None:
     begun = f"{office.folder}/begun"
     office.policy(hook=office.gate(f"echo $$ >{begun}; mv {begun} {office.folder}/pid; sleep 1000", timeout_s=600))
     words = ["deploy", str(office.plan), "--fabric", str(office.fabric), "--yes"]
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has background jobs ignore it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
     try:
         netkit = subprocess.Popen([*NETKIT, *words], cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True)
     finally:
@@ -199,7 +201,7 @@ def test_an_interrupt_while_the_hook_is_asked_ends_both_and_begins_nothing(offic
     assert office.history() == []
 
 
-def test_a_hook_may_be_skipped_where_the_policy_says_so_and_that_is_kept(office: Office) -> None:
+def test_a_skipped_hook_is_allowed_by_policy_and_recorded(office: Office) -> None:
     office.policy(hook=office.gate("exit 1", may_skip=["deploy"]))
     done = office.deploy("--skip-hook", "the gate is down")
     assert (done.returncode, done.stderr.splitlines()[0]) == (UNREACHED, "the hook was not asked")
@@ -208,7 +210,7 @@ def test_a_hook_may_be_skipped_where_the_policy_says_so_and_that_is_kept(office:
     assert "  hook: skipped: the gate is down" in run("history", "last", "--fabric", office.fabric).stdout.splitlines()
 
 
-def test_a_deploy_that_needs_an_approval_waits_for_it_and_takes_it_once(office: Office) -> None:
+def test_a_deploy_that_needs_an_approval_waits_for_it_and_uses_it_once(office: Office) -> None:
     office.policy(approval={"required": "always"})
     office.refused(office.deploy(), "deploy.yaml requires a second person's approval of plan ")
     done = office.approve()
@@ -229,7 +231,7 @@ def test_a_deploy_that_needs_an_approval_waits_for_it_and_takes_it_once(office: 
     assert [found["provenance"][0]["approval"]["approver"] for found in office.history()] == [CAROL, BOB]
 
 
-def test_an_approval_that_does_not_hold_is_refused_although_none_is_required(office: Office) -> None:
+def test_an_invalid_approval_is_refused_even_if_none_is_required(office: Office) -> None:
     assert office.approve().returncode == 0
     office.policy(approval={"required": "never", "valid_hours": 1e-6})
     office.refused(office.deploy(), "the approval is older than the 1e-06 h that deploy.yaml allows")
@@ -261,7 +263,7 @@ def test_the_deployer_cannot_approve(office: Office) -> None:
     assert (one["provenance"][0]["signer"], one["provenance"][0]["approval"]["approver"]) == (CAROL, BOB)
 
 
-def test_a_worker_accepts_what_the_deployer_signed_for_this_deploy_alone(office: Office) -> None:
+def test_a_worker_accepts_an_approval_only_for_the_deploy_it_was_signed_for(office: Office) -> None:
     plan = planning.read(office.plan.read_text(encoding="utf-8"), "the plan")
     project, now_s = Project.open(office.fabric), time.time()
 
@@ -289,7 +291,7 @@ def known_login() -> str:
     return subprocess.run(["id", "-un"], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def test_an_approver_sees_the_plan_and_signs_only_what_the_intent_here_leads_to(office: Office) -> None:
+def test_an_approver_sees_the_plan_and_signs_only_what_the_local_intent_renders(office: Office) -> None:
     assert "is out of range; use more than 0 and at most 24" in office.approve("--valid-hours", "25").stderr
     asked = run("approve", office.plan, "--fabric", office.fabric, "--key", office.folder / "bob")
     assert (
@@ -306,7 +308,7 @@ def test_an_approver_sees_the_plan_and_signs_only_what_the_intent_here_leads_to(
     assert not office.plan.with_name("plan.json.approval").exists()
 
 
-def test_what_is_intended_here_must_be_what_the_plan_was_made_for(office: Office) -> None:
+def test_the_local_intent_must_match_the_plan(office: Office) -> None:
     folder = office.fabric / "templates" / "nvue"
     folder.mkdir(parents=True)
     intent = office.fabric / "fabric.yaml"
@@ -317,7 +319,7 @@ def test_what_is_intended_here_must_be_what_the_plan_was_made_for(office: Office
     assert_refused(done, "leaf01: the intent in", "differs from the one the plan was made for; check out the commit")
 
 
-def test_the_key_git_signs_with_is_the_default(office: Office) -> None:
+def test_the_signing_key_of_git_is_the_default(office: Office) -> None:
     office.git("config", "user.signingkey", str(office.folder / "bob"))
     done = run("approve", office.plan, "--fabric", office.fabric, "--yes")
     assert done.returncode == 0, done.stderr
@@ -333,13 +335,13 @@ def test_a_plan_that_changes_nothing_needs_no_approval(office: Office) -> None:
     assert_refused(done, "the plan changes nothing")
 
 
-def test_a_wrong_policy_is_said_by_validate_and_stops_a_deploy(office: Office) -> None:
+def test_validate_reports_a_wrong_policy_and_deploy_refuses_it(office: Office) -> None:
     office.policy(hok={})
     for done in (office.deploy(), run("validate", "--fabric", office.fabric)):
         assert_refused(done, "deploy.yaml:1: hok: unknown key 'hok'")
 
 
-def test_limit_of_history_is_for_one_run(office: Office) -> None:
+def test_history_accepts_limit_for_one_run_only(office: Office) -> None:
     assert_refused(run("history", "--fabric", office.fabric, "--limit", "leaf01"), "--limit selects diffs of one run")
     assert office.deploy().returncode == UNREACHED
     shown = run("history", "last", "--fabric", office.fabric, "--limit", "leaf01").stdout

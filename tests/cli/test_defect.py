@@ -1,4 +1,4 @@
-"""An error nobody foresaw is told in a few plain lines, and its traceback kept for whoever mends it."""
+"""An unexpected exception is reported in a few plain lines, and its traceback kept in a file."""
 
 import errno
 import os
@@ -53,7 +53,7 @@ def _in_a_thread() -> None:
 
 
 def _validate(breaking: Breaking, place: Path, spoil: Breaking = lambda: None) -> Done:
-    """Run a verb that breaks, with a place for temporary files."""
+    """Run a verb that raises, with its own folder for temporary files."""
 
     def before() -> None:
         tempfile.tempdir = str(place)
@@ -64,7 +64,7 @@ def _validate(breaking: Breaking, place: Path, spoil: Breaking = lambda: None) -
 
 
 @pytest.mark.parametrize("breaking", [_lookup, _in_lines, _unspeakable, _network, _pipe])
-def test_a_defect_is_told_in_plain_lines(breaking: Breaking, tmp_path: Path, golden: Golden) -> None:
+def test_a_defect_is_reported_in_plain_lines(breaking: Breaking, tmp_path: Path, golden: Golden) -> None:
     done = _validate(breaking, tmp_path)
     (kept,) = tmp_path.iterdir()
     assert (done.returncode, done.stdout) == (70, "")
@@ -82,7 +82,7 @@ def test_only_the_user_can_read_the_traceback(tmp_path: Path) -> None:
     assert text.endswith("KeyError: 'leaf01'\n")
 
 
-def test_without_room_for_the_traceback_the_rest_is_still_told(tmp_path: Path) -> None:
+def test_a_defect_is_reported_even_if_the_traceback_cannot_be_kept(tmp_path: Path) -> None:
     done = _validate(_lookup, tmp_path / "nowhere")
     assert done.returncode == 70
     first, second, third = done.stderr.splitlines()
@@ -91,7 +91,7 @@ def test_without_room_for_the_traceback_the_rest_is_still_told(tmp_path: Path) -
     assert third == "please report it with the output of netkit diagnose"
 
 
-def test_a_disk_that_fills_keeps_no_part_of_the_traceback(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_partial_traceback(tmp_path: Path) -> None:
     def fill() -> None:
         os.fdopen = _full
 
@@ -107,13 +107,13 @@ def _full(*_: object, **__: object) -> NoReturn:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_defect_in_a_thread_is_told_once(tmp_path: Path) -> None:
+def test_a_defect_in_a_thread_is_reported_once(tmp_path: Path) -> None:
     done = _validate(_in_a_thread, tmp_path)
     assert (done.returncode, len(list(tmp_path.iterdir()))) == (0, 1)
     assert [line.split()[0] for line in done.stderr.splitlines()] == ["error:", "its", "please"]
 
 
-def test_closed_streams_are_no_defect(tmp_path: Path) -> None:
+def test_closed_streams_are_not_a_defect(tmp_path: Path) -> None:
     words = 'exec "$@" 0<&- 1>&- 2>&-'
     out = tmp_path / "out"
     command = ["sh", "-c", words, "sh", *NETKIT, "render", "--fabric", str(FABRIC), "-o", str(out), "--limit", "leaf01"]
@@ -125,7 +125,7 @@ def test_closed_streams_are_no_defect(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code"), [(("schema",), 141), (("--help",), 141), (("validate", "--fabric", "nowhere"), 3)]
 )
-def test_output_that_nobody_reads_is_no_verdict(words: tuple[str, ...], code: int, tmp_path: Path) -> None:
+def test_a_closed_pipe_gives_no_verdict(words: tuple[str, ...], code: int, tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(

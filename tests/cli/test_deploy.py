@@ -1,4 +1,4 @@
-"""`netkit deploy`, `rollback` and `history` without a network: what they refuse before anything is touched."""
+"""`netkit deploy`, `rollback` and `history` without a network: what they refuse before any device is touched."""
 
 import json
 import os
@@ -25,7 +25,7 @@ NAMES = ("leaf01", "leaf02", "spine01", "spine02", "gpu01", "gpu02")
 
 
 def nowhere(scene: Scene) -> None:
-    """Let every device be at a place where nobody answers."""
+    """Point every device at an address where nothing listens."""
     access = {
         "user": "nobody",
         "timeout_s": 5,
@@ -47,7 +47,7 @@ def deploy(scene: Scene, *options: str | Path) -> Done:
     return run("deploy", "--fabric", scene.fabric, *options)
 
 
-def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Path, golden: Golden) -> None:
+def test_usage_errors_are_reported(scene: Scene, tmp_path: Path, golden: Golden) -> None:
     nowhere(scene)
     plan = planned(scene, tmp_path / "plan.json")
     edited = tmp_path / "edited.json"
@@ -79,7 +79,7 @@ def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Pat
     golden("cli/deploy-refused.txt", "".join(said))
 
 
-def test_nothing_is_deployed_without_a_yes(scene: Scene, tmp_path: Path) -> None:
+def test_nothing_is_deployed_without_confirmation(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
     done = deploy(scene, planned(scene, tmp_path / "plan.json"))
     assert done.returncode == 3
@@ -88,7 +88,7 @@ def test_nothing_is_deployed_without_a_yes(scene: Scene, tmp_path: Path) -> None
     assert not (tmp_path / "state").exists()
 
 
-def test_a_change_that_takes_the_only_path_of_hosts_is_refused_before_anybody_is_asked(
+def test_a_change_that_takes_the_only_path_of_hosts_is_refused_before_confirmation(
     scene: Scene, tmp_path: Path
 ) -> None:
     nowhere(scene)
@@ -101,7 +101,7 @@ def test_a_change_that_takes_the_only_path_of_hosts_is_refused_before_anybody_is
     assert deploy(scene, plan, "--disruptive").stderr.endswith("There is no terminal to ask on; use --yes\n")
 
 
-def test_only_what_a_limit_leaves_of_a_plan_is_shown(scene: Scene, tmp_path: Path) -> None:
+def test_only_the_limited_part_of_a_plan_is_shown(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
     scene.edit("leaf02", "startup.yaml", "gpu01:rail1", "spare")
     plan = planned(scene, tmp_path / "plan.json")
@@ -115,8 +115,8 @@ def test_only_what_a_limit_leaves_of_a_plan_is_shown(scene: Scene, tmp_path: Pat
     ("given", "said"),
     [("", "it is empty"), (" ", "it is empty"), ("09604adc", "'09604adc' is not the digest of a plan"), ("--yes", "")],
 )
-def test_an_approval_that_is_no_digest_is_refused(scene: Scene, tmp_path: Path, given: str, said: str) -> None:
-    """A variable that nobody set, above all, approves nothing."""
+def test_an_approval_that_is_not_a_digest_is_refused(scene: Scene, tmp_path: Path, given: str, said: str) -> None:
+    """Above all an unset variable, which gives an empty string."""
     nowhere(scene)
     plan = planned(scene, tmp_path / "plan.json")
     done = deploy(scene, plan, "--yes", "--approved", given)
@@ -134,7 +134,7 @@ def test_only_the_plan_that_was_approved_is_deployed(scene: Scene, tmp_path: Pat
 
 
 def saved(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let devices run what was saved of them, and let nobody ask them."""
+    """Let devices run their saved configurations without a connection."""
     nowhere(scene)
 
     def read(project: Project, limit: str, _: Connections) -> Planned:
@@ -144,7 +144,7 @@ def saved(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ended(plan: Path, result: DeviceResult, exit_code: int, limit: tuple[str, ...] | None = None) -> str:
-    """Leave a run of a plan in the history, and return its name."""
+    """Record a finished run of a plan in the history, and return its name."""
     journal = Journal.new(runs_folder("small", ""))
     orders = planning.read(plan.read_text(encoding="utf-8"), str(plan))
     journal.start(Orders(orders, {}, None, Options(limit=limit)))
@@ -154,10 +154,10 @@ def ended(plan: Path, result: DeviceResult, exit_code: int, limit: tuple[str, ..
     return journal.run
 
 
-def test_what_was_approved_and_is_deployed_already_is_asked_for_again_in_peace(
+def test_deploying_an_approved_plan_again_succeeds_without_changes(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job of CI that is run twice, say: nothing is left to do, and which run did it is known."""
+    """As a CI job that runs twice: nothing is left to do, and the run that did it is known."""
     plan = planned(scene, tmp_path / "plan.json")
     digest = approval(planning.read(plan.read_text(encoding="utf-8"), str(plan)))
     scene.edit("leaf01", "startup.yaml", "spare", "gpu01:rail0")
@@ -185,7 +185,7 @@ def test_a_plan_of_another_fabric_is_refused(scene: Scene, tmp_path: Path) -> No
     assert_refused(deploy(scene, plan), "is a plan of fabric small, not of other; make the plan again")
 
 
-def test_a_deploy_to_devices_nobody_reaches_ends_with_4_and_stays_in_the_history(scene: Scene, tmp_path: Path) -> None:
+def test_a_deploy_to_unreachable_devices_exits_with_4_and_stays_in_the_history(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
     done = deploy(scene, planned(scene, tmp_path / "plan.json"), "--yes", "--format", "json")
     assert done.returncode == 4, done.stderr
@@ -205,7 +205,7 @@ def test_a_dry_run_leaves_no_run_behind(scene: Scene, tmp_path: Path) -> None:
     assert run("history", "--fabric", scene.fabric).stdout == "no run on small yet\n"
 
 
-def test_trust_tells_who_does_not_answer(scene: Scene) -> None:
+def test_trust_reports_devices_that_do_not_answer(scene: Scene) -> None:
     nowhere(scene)
     done = run("trust", "--fabric", scene.fabric)
     assert (done.returncode, done.stdout) == (4, "")
@@ -221,9 +221,7 @@ def test_inventory_has_the_hosts_and_no_password(scene: Scene) -> None:
     assert set(yaml.safe_load(done.stdout)["all"]["hosts"]) == {"gpu02"}
 
 
-def test_what_could_not_be_read_is_left_out_or_allowed_for_before_anybody_is_asked(
-    scene: Scene, tmp_path: Path
-) -> None:
+def test_unread_devices_are_excluded_or_accepted_before_confirmation(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
     shutil.rmtree(scene.saved / "spine01")
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
@@ -239,7 +237,7 @@ def test_what_could_not_be_read_is_left_out_or_allowed_for_before_anybody_is_ask
         assert asked.stderr.endswith("There is no terminal to ask on; use --yes\n"), asked.stderr
 
 
-def test_a_deploy_goes_on_when_nobody_listens_any_more(scene: Scene, tmp_path: Path) -> None:
+def test_a_deploy_continues_after_its_output_is_closed(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
     words = ["deploy", "--fabric", str(scene.fabric), str(planned(scene, tmp_path / "plan.json")), "--yes"]
     reading, writing = os.pipe()
@@ -257,7 +255,7 @@ def test_a_deploy_goes_on_when_nobody_listens_any_more(scene: Scene, tmp_path: P
 def test_fabrics_are_deployed_until_too_many_have_failed(
     scene: Scene, tmp_path: Path, allowed: int, begun: int
 ) -> None:
-    """Their labs do not run, so each fails before anything is reached."""
+    """Their labs do not run, so each fails before any device is reached."""
     others = [tmp_path / name for name in ("second", "third")]
     for one in others:
         shutil.copytree(scene.fabric, one)

@@ -1,4 +1,4 @@
-"""`netkit diagnose` tells what a bug report needs, and nothing that must not leave the house."""
+"""`netkit diagnose` prints what a bug report needs, and nothing confidential."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from tests.command import ROOT, assert_refused, run
 REFERENCE = ROOT / "inventory" / "reference"
 
 
-def test_versions_programs_and_the_size_of_the_fabric_are_told() -> None:
+def test_versions_programs_and_the_size_of_the_fabric_are_printed() -> None:
     done = run("diagnose", "--fabric", REFERENCE, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
@@ -26,7 +26,7 @@ def test_versions_programs_and_the_size_of_the_fabric_are_told() -> None:
     }
 
 
-def test_no_value_address_or_name_of_a_device_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_value_address_or_name_of_a_device_is_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fabric = tmp_path / "very-secret-site"
     shutil.copytree(REFERENCE, fabric)
     monkeypatch.setenv("NETKIT_SECRET_SNMP_AUTH", "hunter2hunter2")
@@ -41,7 +41,7 @@ def test_no_value_address_or_name_of_a_device_is_told(monkeypatch: pytest.Monkey
         assert private not in done.stdout
 
 
-def test_a_fabric_that_is_wrong_is_counted_and_not_quoted(tmp_path: Path) -> None:
+def test_problems_of_an_invalid_fabric_are_counted_and_not_quoted(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text("name: hidden\nspins: 4\n", encoding="utf-8")
     done = run("diagnose", "--fabric", tmp_path)
     assert done.returncode == 0
@@ -49,7 +49,7 @@ def test_a_fabric_that_is_wrong_is_counted_and_not_quoted(tmp_path: Path) -> Non
     assert "spins" not in done.stdout
 
 
-def test_a_file_takes_it_instead_of_the_terminal(tmp_path: Path) -> None:
+def test_output_goes_to_a_file_on_request(tmp_path: Path) -> None:
     done = run("diagnose", "-o", tmp_path / "diagnosis.txt")
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}/diagnosis.txt: read it before you pass it on\n")
     assert (tmp_path / "diagnosis.txt").read_text(encoding="utf-8").startswith("netkit\n  version")

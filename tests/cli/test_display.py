@@ -1,4 +1,4 @@
-"""What a deploy shows while it runs."""
+"""What a deploy displays while it runs."""
 
 import io
 
@@ -32,7 +32,7 @@ def drawn(table: LiveTable) -> str:
     return shown.get()
 
 
-def test_lines_tell_waves_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_report_waves_and_results(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Lines(2)
     for event in (*EVENTS, END):
         lines(event)
@@ -45,7 +45,7 @@ def test_lines_tell_waves_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_the_table_has_what_is_being_changed_and_what_ended() -> None:
+def test_the_table_has_current_and_finished_devices() -> None:
     table = LiveTable(2)
     for event in EVENTS:
         table(event)
@@ -59,7 +59,7 @@ def test_the_table_has_what_is_being_changed_and_what_ended() -> None:
     assert "\x1b" not in drawn(table)
 
 
-def test_the_table_says_that_it_was_asked_to_end() -> None:
+def test_the_table_shows_a_requested_stop() -> None:
     table = LiveTable(2, lambda: True)
     assert drawn(table).splitlines()[-1].strip() == ASKED
     assert ASKED not in drawn(LiveTable(2))
@@ -74,5 +74,5 @@ def test_the_table_stays_on_the_screen() -> None:
     assert shown[-1].strip() == f"… and {500 - MOST_ROWS} more"
 
 
-def test_every_phase_has_a_word() -> None:
+def test_every_phase_has_a_label() -> None:
     assert set(WORDS) == set(Phase)

@@ -1,4 +1,4 @@
-"""What devices run against what is intended, as checks read it: remembered, and whole without who makes no sense."""
+"""Drift as checks read it: cached, and one unreadable device does not affect the others."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,12 +27,12 @@ def rendered(project: Project) -> Mapping[str, Files]:
 
 
 def running(files: Mapping[str, Files], **texts: str) -> dict[str, Running]:
-    """Return what devices run: what is intended, or another text."""
+    """The running configuration of a device: the intended one, or another text."""
     found = {name: dict.fromkeys(own, texts[name]) if name in texts else own for name, own in files.items()}
     return {name: Running(own, "5.16.1") for name, own in found.items()}
 
 
-def test_a_device_that_makes_no_sense_takes_no_other_with_it(project: Project) -> None:
+def test_an_unreadable_device_does_not_affect_the_others(project: Project) -> None:
     files = rendered(project)
     plan = compared(project, running(files, spine01="%% no configuration {"), files)
     assert [(one.name, len(one.changes)) for one in plan.devices] == [("leaf01", 0)]
@@ -40,7 +40,7 @@ def test_a_device_that_makes_no_sense_takes_no_other_with_it(project: Project) -
     assert (missed.name, missed.reason.partition(":")[0]) == ("spine01", "its running configuration cannot be parsed")
 
 
-def test_what_was_compared_once_is_remembered(project: Project) -> None:
+def test_a_comparison_is_cached(project: Project) -> None:
     files = rendered(project)
     first = compared(project, running(files), files)
     kept = serial.load(cache_folder())

@@ -1,4 +1,4 @@
-"""The door of the health gate: only changes that can be felt pay for all that it compares."""
+"""The choice of health gates: only changes with traffic impact run all of them."""
 
 from itertools import count
 
@@ -25,14 +25,14 @@ def whole() -> Gate:
     return lambda _question: answer
 
 
-def test_a_change_that_nobody_feels_is_asked_about_sessions_alone() -> None:
+def test_a_change_without_traffic_impact_runs_the_session_gate_alone() -> None:
     def unwanted() -> Gate:
         raise AssertionError
 
     assert LazyGate(sessions, unwanted)(question(Risk.NONE)).sample == "sessions"
 
 
-def test_all_others_come_to_one_whole_gate() -> None:
+def test_all_other_changes_share_one_complete_gate() -> None:
     door = LazyGate(sessions, whole)
     found = each(threads(8), map(str, range(8)), lambda _name: door(question(Risk.BUFFER)).sample)
     assert set(found.values()) == {"whole 1"}

@@ -1,4 +1,4 @@
-"""gNMI of a lab's switches: watched, checked and trusted as a user does; what goes wrong is told in one line."""
+"""gNMI on lab switches: watch, check and trust; each failure is reported in one line."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ LIMIT = "leaf01,spine01"
 
 
 class Site(NamedTuple):
-    """A lab, two switches of which offer gNMI."""
+    """A lab in which two switches offer gNMI."""
 
     lab: RunningLab
 
@@ -58,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def looks(site: Site, tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, Snapshot, Snapshot]:
-    """Look by the platforms' own commands, by gNMI, and again as before, once something has arrived at both."""
+    """Collect by the platform's own commands, by gNMI, and by commands again, once both have counted traffic."""
     folder = tmp_path_factory.mktemp("looks")
     before = site.seen(folder / "before.json", "native")
     asked = site.seen(folder / "asked.json", "gnmi")
@@ -82,7 +82,7 @@ def received(seen: Snapshot, device: str) -> int:
 
 
 @pytest.mark.parametrize("device", ["leaf01", "spine01"])
-def test_what_gnmi_counts_lies_between_what_the_platform_counts_before_and_after(
+def test_gnmi_counters_lie_between_two_readings_of_the_platform(
     looks: tuple[Snapshot, Snapshot, Snapshot], device: str
 ) -> None:
     before, asked, after = (counters(seen, device) for seen in looks)
@@ -92,7 +92,7 @@ def test_what_gnmi_counts_lies_between_what_the_platform_counts_before_and_after
             assert before[name][place] <= count <= after[name][place], (name, place)
 
 
-def test_watch_listens_to_the_streams(site: Site) -> None:
+def test_watch_subscribes_to_the_streams(site: Site) -> None:
     found = site.watched(6)
     states = {one["device"]: one["state"] for one in found["devices"]}
     assert states == {"leaf01": "live", "spine01": "live"}
@@ -101,24 +101,24 @@ def test_watch_listens_to_the_streams(site: Site) -> None:
     assert any(port["highest"]["rx_bps"] > 0 for port in found["ports"])
 
 
-def test_a_switch_that_cannot_be_reached_is_gone_and_the_other_is_not(site: Site) -> None:
+def test_an_unreachable_switch_is_reported_alone(site: Site) -> None:
     with broken(site.lab, ("unreachable", "spine01")):
         found = {one["device"]: one for one in site.watched(4)["devices"]}
     assert (found["leaf01"]["state"], found["spine01"]["state"]) == ("live", "gone")
     assert found["spine01"]["why"].endswith("port 8080: the connection was lost")
 
 
-def test_what_the_operator_configured_for_gnmi_is_left_to_him(site: Site) -> None:
+def test_gnmi_settings_of_the_operator_are_left_alone(site: Site) -> None:
     code, text = site.netkit("plan", "--limit", LIMIT)
     assert (code, "nothing to change on 2 devices" in text) == (0, True), text
 
 
-def test_a_switch_without_gnmi_says_so(site: Site) -> None:
+def test_a_switch_without_gnmi_is_reported(site: Site) -> None:
     code, text = site.netkit("check", "--source", "gnmi", "--limit", "leaf02", "--window", "0", "links.up")
     assert (code, "leaf02: gNMI is not available; turn gNMI on" in text) == (4, True), text
 
 
-def test_a_server_is_trusted_by_its_certificate_and_lets_in_by_password(
+def test_a_server_is_trusted_by_its_certificate_and_logged_in_to_by_password(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = json.loads((site.lab.home / site.lab.name / "lab.json").read_text(encoding="utf-8"))["devices"]["leaf01"]

@@ -1,4 +1,4 @@
-"""Ctrl-C during a deploy: once to end in order, twice to leave."""
+"""Ctrl-C during a deploy: once to stop in order, twice to leave at once."""
 
 import os
 import pty
@@ -39,7 +39,7 @@ print("still here")
 """
 
 
-def test_the_first_asks_to_end_and_handlers_come_back() -> None:
+def test_the_first_requests_a_stop_and_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGINT)
     with Interrupt("netkit deploy --resume R", 90) as is_stopping:
         assert not is_stopping()
@@ -48,7 +48,7 @@ def test_the_first_asks_to_end_and_handlers_come_back() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_the_second_leaves_and_says_how_to_go_on() -> None:
+def test_the_second_leaves_and_prints_how_to_resume() -> None:
     for first in ("SIGINT", "SIGTERM"):
         program = [sys.executable, "-c", TWICE.format(first=first)]
         done = subprocess.run(
@@ -62,7 +62,7 @@ def test_the_second_leaves_and_says_how_to_go_on() -> None:
         ]
 
 
-def test_a_terminal_that_is_closed_asks_to_end_and_is_written_to_no_more(tmp_path: Path) -> None:
+def test_a_closed_terminal_requests_a_stop_and_is_not_written_to_again(tmp_path: Path) -> None:
     near, far = pty.openpty()
     end = tmp_path / "end"
     words = ["setsid", "--ctty", sys.executable, "-c", HUNG_UP, str(end)]
@@ -76,7 +76,7 @@ def test_a_terminal_that_is_closed_asks_to_end_and_is_written_to_no_more(tmp_pat
     assert end.read_text(encoding="utf-8") == "in order"
 
 
-def test_a_terminal_that_is_closed_twice_is_no_second_ctrl_c_and_nohup_goes_on() -> None:
+def test_a_terminal_closed_twice_is_not_a_second_ctrl_c_and_nohup_continues() -> None:
     before = signal.getsignal(signal.SIGHUP)
     with Interrupt("netkit deploy --resume R", 90) as is_stopping:
         os.kill(os.getpid(), signal.SIGHUP)

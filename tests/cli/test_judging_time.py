@@ -1,4 +1,4 @@
-"""A check that never ends keeps nobody from the verdicts of the others, and fills no memory."""
+"""A check that never ends neither blocks the verdicts of others nor fills memory."""
 
 import signal
 import sys
@@ -67,7 +67,7 @@ def test_a_check_that_yields_without_end_is_broken_and_fills_no_memory(monkeypat
     assert (len(result.findings), result.left_out) == (500, 2501)
 
 
-def test_of_many_findings_the_worst_are_kept_in_their_order() -> None:
+def test_of_many_findings_the_worst_are_kept_in_order() -> None:
     def many() -> Iterator[Finding]:
         yield from (fail(str(number), "x") if number % 10 == 0 else warn(str(number), "x") for number in range(4000))
 
@@ -78,7 +78,7 @@ def test_of_many_findings_the_worst_are_kept_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(("body", "before"), [(_hangs, [(Verdict.FAIL, "lost")]), (_catches_all, [])])
-def test_what_still_runs_at_the_end_is_broken_off_and_the_rest_is_not_judged(
+def test_checks_still_running_at_the_deadline_are_cancelled_and_the_rest_skipped(
     body: Callable[[], Iterable[Finding]], before: list[Any]
 ) -> None:
     handler = signal.getsignal(signal.SIGALRM)
@@ -95,7 +95,7 @@ def test_what_still_runs_at_the_end_is_broken_off_and_the_rest_is_not_judged(
     assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (handler, (0.0, 0.0))
 
 
-def test_a_run_whose_time_ends_between_two_checks_is_no_pass() -> None:
+def test_a_run_whose_deadline_passes_between_two_checks_is_not_a_pass() -> None:
     built = fabric()
     reached = scene(built, *(observation(name, Facts()) for name in built.names))
     judged = judged_of(reached, [named("well", _well), named("late", _well)], Alarm(time.monotonic(), WHY))
@@ -105,13 +105,13 @@ def test_a_run_whose_time_ends_between_two_checks_is_no_pass() -> None:
     assert (judged.judgement.count(Verdict.ERROR), judged.exit_code) == (1, 1)
 
 
-def test_judging_has_a_quarter_of_the_time_however_long_looking_took() -> None:
+def test_judging_has_a_quarter_of_the_time_however_long_collecting_took() -> None:
     assert not Deadline("1s").judging().is_over
     assert Deadline("10m").judging().why == "not judged before the deadline of 10m"
     assert not NEVER.judging().is_over
 
 
-def test_ctrl_c_says_which_check_was_running(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_reports_which_check_was_running(capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted() -> Iterator[Finding]:
         yield PASSED
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`netkit plan`, `deploy`, `rollback` and `history` on a running lab: real SSH, switches that speak NVUE, real FRR."""
+"""`netkit plan`, `deploy`, `rollback` and `history` on a running lab: real SSH, switches with NVUE, real FRR."""
 
 import getpass
 import json
@@ -27,7 +27,7 @@ UNCHANGED = "small: nothing to change on 6 devices\n\nNot netkit's: 20 entries o
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Return a lab that all tests of this file share; each leaves the devices as it found them."""
+    """A lab that all tests of this file share; each restores the devices."""
     fabric = write_fabric(tmp_path_factory.mktemp("live"), intent())
     with running(fabric) as found:
         yield found
@@ -35,7 +35,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
 
 @pytest.fixture
 def site(lab: RunningLab, tmp_path: Path) -> Iterator[Site]:
-    """Return the lab for a user who never did anything yet, with its devices as intended."""
+    """The lab for a new user, with its devices as intended."""
     site = Site(lab, tmp_path, has_forks=False)
     yield site
     write_fabric(lab.fabric, intent())
@@ -71,7 +71,7 @@ def test_plan_deploy_plan_again_and_roll_back(site: Site, tmp_path: Path) -> Non
     assert all(folder.stat().st_mode & 0o777 == 0o700 for folder in site.runs())
 
 
-def test_a_terminal_is_asked_and_shown_what_goes_on(site: Site) -> None:
+def test_a_terminal_shows_a_prompt_and_progress(site: Site) -> None:
     site.move("row 5")
     refused, code = dialogue(site, "n", "deploy", "--limit", "leaf01")
     assert code == 1
@@ -107,7 +107,7 @@ def test_a_plan_of_another_intent_is_refused(site: Site, tmp_path: Path) -> None
 
 
 @pytest.mark.whole
-def test_of_two_deploys_at_once_the_second_refuses_and_names_the_first(site: Site) -> None:
+def test_the_second_of_two_concurrent_deploys_is_refused_and_names_the_first(site: Site) -> None:
     site.move("row 9")
     with held(site, "deploy", "--yes", "--confirm-within", "900") as first:
         second = site.netkit("deploy", "--yes")
@@ -119,7 +119,7 @@ def test_of_two_deploys_at_once_the_second_refuses_and_names_the_first(site: Sit
     assert said.endswith("small: 6 devices: 4 done, 2 unchanged\n")
 
 
-def test_an_interrupted_deploy_ends_in_order_and_is_resumed(site: Site) -> None:
+def test_an_interrupted_deploy_stops_in_order_and_is_resumed(site: Site) -> None:
     site.move("row 10")
     with held(site, "deploy", "--yes", "--confirm-within", "900") as first:
         first.send_signal(signal.SIGINT)
@@ -144,8 +144,8 @@ EOS
 
 
 @pytest.mark.whole
-def test_deploy_resume_and_rollback_ask_the_hook_and_keep_who_approved(site: Site, tmp_path: Path) -> None:
-    """Of a lab deploy.yaml holds when it says so; a rollback gets through although the hook is out of order."""
+def test_deploy_resume_and_rollback_call_the_hook_and_record_the_approver(site: Site, tmp_path: Path) -> None:
+    """In a lab, deploy.yaml applies only if it says so; a rollback proceeds although the hook is broken."""
     fabric, plan, key = site.lab.fabric, tmp_path / "plan.json", tmp_path / "bob"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     public = " ".join(key.with_suffix(".pub").read_text(encoding="utf-8").split()[:2])
@@ -195,7 +195,7 @@ def test_deploy_resume_and_rollback_ask_the_hook_and_keep_who_approved(site: Sit
     assert reported.count("system-location: row 3 → row 11") == len(SWITCHES)
 
 
-def test_devices_are_reached_only_once_they_are_trusted(site: Site, tmp_path: Path) -> None:
+def test_devices_are_reached_only_after_they_are_trusted(site: Site, tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "fabric", intent())
     folder = site.lab.home / site.lab.name
     devices = json.loads((folder / "lab.json").read_text(encoding="utf-8"))["devices"]
@@ -234,7 +234,7 @@ def test_devices_are_reached_only_once_they_are_trusted(site: Site, tmp_path: Pa
     assert sorted(known.read_text(encoding="utf-8").splitlines()) == sorted(lines)
 
 
-def test_devices_that_hang_or_babble_are_listed_and_the_others_planned(site: Site) -> None:
+def test_devices_that_hang_or_send_garbage_are_listed_and_the_others_planned(site: Site) -> None:
     access = site.lab.fabric / "access.yaml"
     access.write_text("timeout_s: 10\n", encoding="utf-8")
     site.move("row 11")
@@ -253,7 +253,7 @@ def test_devices_that_hang_or_babble_are_listed_and_the_others_planned(site: Sit
 
 @contextmanager
 def held(site: Site, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """Start a deploy, and stop its process for the length of a block once its first wave has begun."""
+    """Start a deploy, and stop its process (SIGSTOP) for the length of a block once its first wave has begun."""
     process = site.started(*words)
     try:
         until(lambda: any(b'"wave"' in _journal(run) for run in site.runs()), "the first wave", PATIENCE_S)
@@ -269,7 +269,7 @@ def _journal(run: Path) -> bytes:
 
 
 def dialogue(site: Site, answer: str, *words: str) -> tuple[str, int]:
-    """Run a command on a terminal, answer its question, and return all it showed and its exit code."""
+    """Run a command on a terminal, answer its question, and return its output and exit code."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(ROOT)

@@ -50,7 +50,7 @@ def test_a_path_is_left_once_and_every_other_line_stays(scene: Scene) -> None:
     assert leave(scene, HAND, "--devices", "leaf01").stdout == f"{scene.fabric / 'fabric.yaml'}: nothing to change\n"
 
 
-def test_all_that_a_plan_does_not_explain_is_left_at_once(scene: Scene, tmp_path: Path) -> None:
+def test_all_unexplained_paths_are_left_at_once(scene: Scene, tmp_path: Path) -> None:
     planted(scene)
     file = tmp_path / "plan.json"
     plan(scene, "-o", file)
@@ -60,21 +60,21 @@ def test_all_that_a_plan_does_not_explain_is_left_at_once(scene: Scene, tmp_path
     assert made(scene).changed == ()
 
 
-def test_what_is_left_becomes_netkits_again(scene: Scene) -> None:
+def test_a_left_path_is_owned_again(scene: Scene) -> None:
     before = append(scene, COMMENT)
     assert leave(scene, HAND).returncode == 0
     assert own(scene, HAND).returncode == 0
     assert text(scene) == before
 
 
-def test_what_netkit_does_not_own_is_added(scene: Scene) -> None:
+def test_an_unowned_path_is_added(scene: Scene) -> None:
     done = own(scene, "acl", "--devices", "role=leaf")
     assert (done.returncode, "removes there what no template renders" in done.stdout) == (0, True)
     assert rules(scene, "own") == [{"path": "acl", "devices": "role=leaf"}]
     assert own(scene, "router / policy").stdout == f"{scene.fabric / 'fabric.yaml'}: nothing to change\n"
 
 
-def test_what_cannot_be_edited_is_refused_and_stays(scene: Scene) -> None:
+def test_an_uneditable_file_is_refused_and_unchanged(scene: Scene) -> None:
     before = text(scene)
     assert_refused(leave(scene), "name a path", "--from-plan")
     assert_refused(leave(scene, HAND, "--devices", "nobody"), "nobody")
@@ -99,7 +99,7 @@ def test_an_entry_that_is_added_and_removed_leaves_the_file_as_it_was(listed: li
     assert without_entry(after, "leave", len(listed)) == before
 
 
-def test_a_path_that_matches_nothing_is_likely_a_typo(scene: Scene) -> None:
+def test_a_path_that_matches_nothing_is_refused_as_a_likely_typo(scene: Scene) -> None:
     planted(scene)
     append(scene, f"leave:\n  - {HAND}\n  - router / policy / route-map / HNAD\n")
     append(scene, "own:\n  - {path: acl, devices: leaf01}\n")

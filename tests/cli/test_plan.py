@@ -1,4 +1,4 @@
-"""`netkit plan` without a network: from saved configurations, or of devices that nobody reaches."""
+"""`netkit plan` without a network: from saved configurations, or of unreachable devices."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def plan(scene: Scene, *options: str | Path) -> Done:
     return run("plan", "--fabric", scene.fabric, "--running", scene.saved, *options)
 
 
-def test_what_runs_as_intended_needs_nothing(scene: Scene) -> None:
+def test_devices_that_run_the_intent_need_no_change(scene: Scene) -> None:
     done = plan(scene, "--detailed-exitcode")
     assert (done.returncode, done.stdout, done.stderr) == (0, "small: nothing to change on 6 devices\n", "")
 
@@ -42,13 +42,13 @@ def test_a_change_is_shown_in_three_formats(scene: Scene, golden: Golden) -> Non
     assert [device.name for device in found.changed] == ["leaf01"]
 
 
-def test_changes_end_with_2_on_request_alone(scene: Scene) -> None:
+def test_changes_exit_with_2_only_on_request(scene: Scene) -> None:
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
     assert plan(scene).returncode == 0
     assert plan(scene, "--detailed-exitcode").returncode == 2
 
 
-def test_a_device_that_was_not_saved_is_listed_and_weighs_more_than_changes(scene: Scene) -> None:
+def test_a_device_without_a_saved_configuration_is_listed_and_decides_the_exit_code(scene: Scene) -> None:
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
     shutil.rmtree(scene.saved / "spine02")
     done = plan(scene, "--detailed-exitcode")
@@ -57,7 +57,7 @@ def test_a_device_that_was_not_saved_is_listed_and_weighs_more_than_changes(scen
     assert "small: 1 of 5 devices changes, highest risk none, 1 could not be read" in done.stdout
 
 
-def test_a_file_that_was_not_saved_makes_a_plan_incomplete(scene: Scene) -> None:
+def test_a_missing_file_makes_a_plan_incomplete(scene: Scene) -> None:
     (scene.saved / "gpu01" / "netplan.yaml").unlink()
     done = plan(scene, "--detailed-exitcode")
     assert done.returncode == 4
@@ -77,7 +77,7 @@ def test_the_written_plan_is_the_one_that_was_shown(scene: Scene, tmp_path: Path
     assert json.loads(done.stdout)["digest"]
 
 
-def test_a_second_plan_remembers_what_was_equal_and_says_the_same(scene: Scene, tmp_path: Path) -> None:
+def test_a_second_plan_uses_the_cache_and_prints_the_same(scene: Scene, tmp_path: Path) -> None:
     first = plan(scene)
     kept = tmp_path / "cache" / "netkit" / "plan-pairs"
     assert len(serial.load(kept.parent)) == 6
@@ -87,7 +87,7 @@ def test_a_second_plan_remembers_what_was_equal_and_says_the_same(scene: Scene, 
     assert "1 of 6 devices changes" in plan(scene).stdout
 
 
-def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Path, golden: Golden) -> None:
+def test_usage_errors_are_reported(scene: Scene, tmp_path: Path, golden: Golden) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     said = []
@@ -107,7 +107,7 @@ def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Pat
     golden("cli/plan-refused.txt", "".join(said))
 
 
-def test_a_plan_goes_into_a_pipe_and_through_a_link_not_over_them(scene: Scene, tmp_path: Path) -> None:
+def test_a_plan_is_written_into_pipes_and_through_links_without_replacing_them(scene: Scene, tmp_path: Path) -> None:
     pipe, link, real = tmp_path / "pipe", tmp_path / "link.json", tmp_path / "real.json"
     os.mkfifo(pipe)
     real.touch()
@@ -126,7 +126,7 @@ def test_a_broken_file_is_named(scene: Scene) -> None:
     assert_refused(plan(scene), f"{scene.saved}/leaf02/startup.yaml: is not text; save it again")
 
 
-def test_devices_nobody_reaches_are_listed(scene: Scene) -> None:
+def test_unreachable_devices_are_listed(scene: Scene) -> None:
     names = ["leaf01", "leaf02", "spine01", "spine02"]
     access = {
         "user": "nobody",
@@ -152,7 +152,7 @@ def work(scene: Staged, running: Mapping[str, Running], known: dict[str, str]) -
 
 
 @pytest.mark.parametrize("platform", ["nvue", "sonic", "eos", "frr"])
-def test_every_core_together_makes_the_plan_of_one(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_made_on_all_cores_equals_one_made_on_one(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "FEWEST", 1)
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1, 2})
     scene = staged(platform, "removed-host")
@@ -165,7 +165,7 @@ def test_every_core_together_makes_the_plan_of_one(platform: str, monkeypatch: p
     assert known == wanted
 
 
-def test_what_no_core_can_read_is_told_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parse_error_in_a_worker_process_is_reported_for_all_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "FEWEST", 1)
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
     scene = staged("nvue", "description")

@@ -1,4 +1,4 @@
-"""What `netkit platforms NAME` tells about one platform."""
+"""What `netkit platforms NAME` prints about one platform."""
 
 import json
 
@@ -30,6 +30,6 @@ def test_every_model_has_limits() -> None:
     assert all(MODELS[name].constraints for name in MODELS)
 
 
-def test_unknown_platform_is_refused_with_a_guess() -> None:
+def test_unknown_platform_is_refused_with_a_suggestion() -> None:
     assert_refused(run("platforms", "nvu"), "unknown platform 'nvu'; did you mean nvue?")
     assert_refused(run("platforms", "junos"), "unknown platform 'junos'; use one of nvue, sonic, eos, frr, linux")

@@ -1,4 +1,4 @@
-"""Where output is piped, a line every two seconds says how far something is."""
+"""Where output is piped, a line every two seconds reports progress."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from netkit.terminal import progress
 
 
 @pytest.mark.parametrize(("setting", "has_lines"), [("", True), ("off", False)])
-def test_a_pipe_is_told_the_phase_and_how_far_it_is(
+def test_progress_on_a_pipe_has_phase_and_count(
     setting: str, has_lines: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not sys.stderr.isatty()

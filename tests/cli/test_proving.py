@@ -1,4 +1,4 @@
-"""`netkit plan --against git:REVISION --prove`: what needs no lab, and what is said where none can be had."""
+"""`netkit plan --against git:REVISION --prove`: what needs no lab, and what it reports where no lab can run."""
 
 import errno
 import json
@@ -19,7 +19,7 @@ from tests.project.test_against import OVERRIDES, Repository
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Repository:
-    """Return a repository with a change in it."""
+    """A repository with one uncommitted change."""
     found = Repository(tmp_path / "repository")
     found.write({})
     found.git("init", "-q", "-b", "main")
@@ -40,14 +40,14 @@ def no_room() -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_where_nothing_changes_nothing_is_booted(changed: Repository) -> None:
+def test_without_a_change_no_lab_is_booted(changed: Repository) -> None:
     changed.commit()
     done = changed.plan("--prove")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1:] == ["nothing to prove: the change does not affect any device"]
 
 
-def test_a_proof_is_of_a_whole_change_of_the_repository(changed: Repository) -> None:
+def test_a_proof_covers_the_whole_change_of_the_repository(changed: Repository) -> None:
     for done in (
         changed.plan("--prove", "--limit", "leaf01"),
         changed.plan("--prove", base="running"),
@@ -56,7 +56,7 @@ def test_a_proof_is_of_a_whole_change_of_the_repository(changed: Repository) -> 
         assert_refused(done, "--prove tests a whole change against a revision")
 
 
-def test_a_machine_that_cannot_run_labs_is_told_in_the_comment(changed: Repository) -> None:
+def test_a_machine_that_cannot_run_labs_is_reported_in_the_comment(changed: Repository) -> None:
     words = ("plan", "--fabric", changed.fabric, "--against", "git:HEAD", "--prove", "--format")
     done = run(*words, "json", before=_unable)
     assert done.returncode == 3
@@ -67,7 +67,7 @@ def test_a_machine_that_cannot_run_labs_is_told_in_the_comment(changed: Reposito
     assert comment.splitlines()[2].startswith("⚠ **Not proven: the lab needs packages that are not installed: frr")
 
 
-def test_a_machine_that_runs_full_is_told_in_the_comment(changed: Repository) -> None:
+def test_a_full_machine_is_reported_in_the_comment(changed: Repository) -> None:
     words = ("plan", "--fabric", changed.fabric, "--against", "git:HEAD", "--prove", "--format", "markdown")
     done = run(*words, before=_full)
     assert done.returncode == 3
@@ -76,7 +76,7 @@ def test_a_machine_that_runs_full_is_told_in_the_comment(changed: Repository) ->
     assert "No space left on device" in done.stdout
 
 
-def test_signals_that_are_ignored_stay_ignored_while_a_lab_runs(tmp_path: Path) -> None:
+def test_ignored_signals_stay_ignored_while_a_lab_runs(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with ended_by_signals(LabFolder(tmp_path)):
@@ -87,13 +87,13 @@ def test_signals_that_are_ignored_stay_ignored_while_a_lab_runs(tmp_path: Path) 
         signal.signal(signal.SIGHUP, before)
 
 
-def test_a_lab_that_is_not_up_in_time_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_lab_that_boots_too_slowly_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="allow more with --prove-within"):
         shortfalls(LabFolder(tmp_path), print, time.monotonic())
 
 
 @pytest.mark.parametrize(("is_blocked", "pairs", "blocked"), [(False, 300, 0), (True, 100, 200)])
-def test_pairs_that_the_design_keeps_apart_are_not_counted_as_reached(
+def test_pairs_that_the_design_isolates_are_not_counted_as_reachable(
     *, is_blocked: bool, pairs: int, blocked: int
 ) -> None:
     found = {"own": 100, "own_trips": 100, "across": 200, "across_trips": 500, "is_blocked": is_blocked}
@@ -101,7 +101,7 @@ def test_pairs_that_the_design_keeps_apart_are_not_counted_as_reached(
     assert (examined.pairs, examined.of_pairs, examined.blocked) == (pairs, pairs if is_blocked else 600, blocked)
 
 
-def test_too_few_devices_are_refused_with_the_number_it_takes(changed: Repository) -> None:
+def test_a_lab_of_too_few_devices_is_refused_with_the_number_required(changed: Repository) -> None:
     done = changed.plan("--prove", "--prove-devices", "3", "--format", "json")
     assert done.returncode == 3
     least = "a leaf with all switches above it and its hosts has 5 devices"

@@ -1,4 +1,4 @@
-"""Proofs in a real lab: a change that holds, one that does not, and one that is interrupted."""
+"""Proofs in a real lab: a change that passes, one that fails, and one that is interrupted."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def home() -> Iterator[Path]:
 
 
 def faster(**changes: Any) -> dict[str, Any]:
-    """Return an intent whose uplinks are faster than its host ports: thresholds of the latter are the leaves' alone."""
+    """An intent whose uplinks are faster than its host ports: only leaves have thresholds for the slower speed."""
     values = intent(**changes)
     values["switches"]["leaf"]["uplink_breakout"] = values["switches"]["spine"]["breakout"] = "1x800G"
     values["cables"]["spine"]["media"] = "800G-DR8"
@@ -45,7 +45,7 @@ def repository(tmp_path: Path) -> Repository:
 
 
 def proving(repository: Repository, home: Path) -> subprocess.Popen[str]:
-    """Begin a proof where no secret is known."""
+    """Start a proof in an environment without secrets."""
     words = [
         *NETKIT,
         "plan",
@@ -63,7 +63,7 @@ def proving(repository: Repository, home: Path) -> subprocess.Popen[str]:
 
 
 def proven(repository: Repository, home: Path) -> tuple[int, Any]:
-    """Return how a proof ended, and what it found; no lab and no run may be left."""
+    """The exit code of a proof and its findings; it leaves no lab and no run behind."""
     process = proving(repository, home)
     out, err = process.communicate(timeout=3 * PATIENCE_S)
     assert out, err
@@ -76,7 +76,7 @@ def labs(home: Path) -> list[str]:
     return [path.name for path in home.iterdir() if path.is_dir()]
 
 
-def test_a_change_that_holds_is_proven(repository: Repository, home: Path) -> None:
+def test_a_good_change_is_proven(repository: Repository, home: Path) -> None:
     write_fabric(repository.fabric, faster(lossless={"ecn": {400: ECN}}))
     code, found = proven(repository, home)
     assert found["failures"] == []
@@ -108,14 +108,14 @@ def test_summaries_of_another_length_are_proven_in_two_stages(repository: Reposi
 
 
 @pytest.mark.whole
-def test_hosts_that_go_alone_are_not_proven(repository: Repository, home: Path) -> None:
+def test_a_change_of_hosts_alone_is_not_proven(repository: Repository, home: Path) -> None:
     write_fabric(repository.fabric, faster(units=[{"unit": 1, "hosts": 1}]))
     code, found = proven(repository, home)
     assert (code, found["is_proven"], found["failures"]) == (1, False, [NOWHERE])
 
 
 @pytest.mark.whole
-def test_a_drain_is_proven_by_traffic_over_what_is_left(repository: Repository, home: Path) -> None:
+def test_a_drain_is_proven_by_traffic_over_the_remaining_paths(repository: Repository, home: Path) -> None:
     write_fabric(repository.fabric, faster(overrides={"spine01": {"drain": True}}))
     code, found = proven(repository, home)
     assert (code, found["failures"], found["untried"]) == (0, [], [])
@@ -123,7 +123,7 @@ def test_a_drain_is_proven_by_traffic_over_what_is_left(repository: Repository, 
     assert (found["examined"]["pairs"], found["examined"]["of_pairs"]) == (8, 8)
 
 
-def test_what_killed_proofs_left_behind_is_cleared_up(home: Path) -> None:
+def test_leftovers_of_killed_proofs_are_removed(home: Path) -> None:
     running = f"proof-{os.getpid()}-{began_at(os.getpid())}"
     for name in ("proof-1-0", "mine", running):
         (home / name).mkdir()

@@ -1,4 +1,4 @@
-"""pytest with a store, since the last run, and with results: what `netkit check` says."""
+"""pytest with a store, since the last run, and with results: the same verdicts as `netkit check`."""
 
 from pathlib import Path
 from xml.etree import ElementTree as Xml
@@ -24,7 +24,7 @@ def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def outcome(fabric: Path, at_s: float, errors: int, *arguments: str) -> tuple[int, dict[str, str]]:
-    """Run one check by pytest on what was seen of one leaf; return how it ended, and what each test became."""
+    """Run one check under pytest on the facts of one leaf; return the exit code and the outcome of each test."""
     file, report = fabric.parent / "snapshot.json", fabric.parent / "junit.xml"
     file.write_bytes(serial.dump(seen(at_s, errors)))
     about = (
@@ -41,7 +41,7 @@ def outcome(fabric: Path, at_s: float, errors: int, *arguments: str) -> tuple[in
     return done.returncode, {case.get("name", ""): next((part.tag for part in case), "pass") for case in found}
 
 
-def test_counters_are_judged_since_the_last_run_whoever_stored_it(fabric: Path) -> None:
+def test_counters_are_judged_since_the_last_run_of_either_command(fabric: Path) -> None:
     assert outcome(fabric, BEGAN_S, 5, "--netkit-store", "--netkit-since=last") == (0, {"leaf01": "skipped"})
     assert outcome(fabric, BEGAN_S + 3600, 5, "--netkit-store", "--netkit-since=last") == (0, {"leaf01": "pass"})
     said = verdicts(check(fabric, seen(BEGAN_S + 7200, 25), "load.errors", "--store", "--since=last"))
@@ -78,7 +78,7 @@ def test_without_a_store_no_run_is_kept(fabric: Path) -> None:
         ),
     ],
 )
-def test_options_that_cannot_be_are_refused_once(fabric: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_conflicting_options_are_refused_once(fabric: Path, arguments: tuple[str, ...], said: str) -> None:
     done = pytests(LOAD, "--netkit-fabric", str(fabric), *arguments, cwd=fabric.parent)
     assert (done.returncode, (done.stdout + done.stderr).count(said)) == (4, 1)
 
@@ -96,6 +96,6 @@ def test_results_alone_are_judged_without_a_device(fabric: Path, file: str, code
     assert done.returncode == code, done.stdout
 
 
-def test_what_cannot_be_judged_at_all_is_an_error_and_no_failure(fabric: Path) -> None:
+def test_input_that_cannot_be_judged_is_an_error_and_not_a_failure(fabric: Path) -> None:
     found = outcome(fabric, BEGAN_S, 5, f"--netkit-store={fabric}/nowhere/store.db")
     assert found == (1, {"leaf01": "error"})

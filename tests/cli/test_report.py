@@ -1,4 +1,4 @@
-"""`netkit report`: from snapshots, from a store, from a lab."""
+"""`netkit report`: from snapshots, from a store, and from a lab."""
 
 import json
 import os
@@ -20,14 +20,14 @@ from tests.lab.running import PATIENCE_S, intent, needs_lab, running, write_fabr
 
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """Return a fabric and a snapshot of it."""
+    """A fabric and a snapshot of it."""
     monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.delenv("NETKIT_STORE", raising=False)
     return checked(tmp_path)
 
 
 def data(page: Path) -> Any:
-    """Return the data in a page."""
+    """The data embedded in a page."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(encoding="utf-8"))
     assert found is not None
     return json.loads(found[1])
@@ -37,7 +37,7 @@ def report(places: tuple[Path, Path], *arguments: str | Path) -> Done:
     return run("report", "--fabric", places[0], *arguments)
 
 
-def test_a_snapshot_becomes_one_file_that_says_what_check_says(places: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_snapshot_becomes_one_file_with_the_verdicts_of_check(places: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     done = report(places, "--from", places[1], "-o", out)
     same = run("check", "--fabric", places[0], "--from", places[1], "--format", "json")
@@ -62,7 +62,7 @@ def test_a_snapshot_becomes_one_file_that_says_what_check_says(places: tuple[Pat
     assert [file.name for file in tmp_path.iterdir() if "draft" in file.name] == []
 
 
-def test_a_page_goes_through_a_link_and_into_a_pipe_and_never_over_them(tmp_path: Path) -> None:
+def test_a_page_is_written_into_pipes_and_through_links_without_replacing_them(tmp_path: Path) -> None:
     real, linked, pipe = tmp_path / "real.html", tmp_path / "latest.html", tmp_path / "pipe"
     real.write_text("before", encoding="utf-8")
     linked.symlink_to(real)
@@ -101,7 +101,7 @@ def test_a_report_on_part_of_a_fabric_names_only_that(places: tuple[Path, Path])
     assert done.returncode == 1
 
 
-def test_a_stored_run_is_reported_again_with_how_runs_went(places: tuple[Path, Path]) -> None:
+def test_a_stored_run_is_reported_again_with_the_history_of_runs(places: tuple[Path, Path]) -> None:
     for _ in range(2):
         run("check", "--fabric", places[0], "--from", places[1], "--store")
     now = json.loads(report(places, "--from", places[1], "--format", "json").stdout)
@@ -119,7 +119,7 @@ def test_a_stored_run_is_reported_again_with_how_runs_went(places: tuple[Path, P
     assert len(beside["trends"]["runs"]) == 2
 
 
-def test_a_changed_intent_is_told_with_a_stored_run(places: tuple[Path, Path]) -> None:
+def test_a_changed_intent_is_reported_with_a_stored_run(places: tuple[Path, Path]) -> None:
     run("check", "--fabric", places[0], "--from", places[1], "--store")
     file = places[0] / "fabric.yaml"
     text = file.read_text(encoding="utf-8")
@@ -134,7 +134,7 @@ def test_the_schema_of_the_data_is_printed(places: tuple[Path, Path]) -> None:
     assert (done.returncode, json.loads(done.stdout)["title"]) == (0, "netkit report")
 
 
-def test_what_cannot_be_is_refused_in_a_line(places: tuple[Path, Path], tmp_path: Path) -> None:
+def test_usage_errors_are_refused_in_one_line(places: tuple[Path, Path], tmp_path: Path) -> None:
     snapshot = places[1]
     assert_refused(report(places, "--from", snapshot, "--format", "pdf"), "unknown format 'pdf'")
     assert_refused(report(places, "last"), "there is no store")
@@ -175,7 +175,7 @@ def test_results_of_acceptance_runs_are_reported(places: tuple[Path, Path], tmp_
 
 
 @needs_lab
-def test_a_lab_is_looked_at_and_reported(tmp_path: Path) -> None:
+def test_a_lab_is_read_and_reported(tmp_path: Path) -> None:
     with running(write_fabric(tmp_path / "fabric", intent())) as lab:
         site = Site(lab, tmp_path)
         out = tmp_path / "lab.html"

@@ -1,4 +1,4 @@
-"""Results of acceptance runs on the command line: judged from files without asking a device, and kept in snapshots."""
+"""Results of acceptance runs on the command line: judged from files without a device, and kept in snapshots."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def test_results_alone_are_judged_without_a_device(place: tuple[Path, Path]) -> 
     assert done.stdout.startswith("small: clean: 3 things examined on 0 of 0 devices by 7 checks")
 
 
-def test_what_failed_is_told_with_tool_hosts_and_time(place: tuple[Path, Path]) -> None:
+def test_failures_are_reported_with_tool_hosts_and_time(place: tuple[Path, Path]) -> None:
     fabric, _ = place
     done = run("check", "acceptance", "--fabric", fabric, "--results", GOOD, "--results", BAD)
     assert done.returncode == 1
@@ -39,7 +39,7 @@ def test_what_failed_is_told_with_tool_hosts_and_time(place: tuple[Path, Path]) 
     )
 
 
-def test_results_in_a_snapshot_are_judged_again_and_alike(place: tuple[Path, Path], tmp_path: Path) -> None:
+def test_results_in_a_snapshot_are_judged_again_the_same(place: tuple[Path, Path], tmp_path: Path) -> None:
     fabric, file = place
     whole = tmp_path / "whole.json"
     whole.write_bytes(serial.dump(checking.added(serial.read(file), checking.read([BAD]))))
@@ -48,7 +48,7 @@ def test_results_in_a_snapshot_are_judged_again_and_alike(place: tuple[Path, Pat
     assert (added.stdout, added.returncode) == (kept.stdout, kept.returncode)
 
 
-def test_pytest_says_of_results_in_a_snapshot_what_netkit_check_says(place: tuple[Path, Path], tmp_path: Path) -> None:
+def test_pytest_judges_results_in_a_snapshot_as_netkit_check_does(place: tuple[Path, Path], tmp_path: Path) -> None:
     fabric, file = place
     whole = tmp_path / "whole.json"
     whole.write_bytes(serial.dump(checking.added(serial.read(file), checking.read([BAD]))))
@@ -65,7 +65,7 @@ def test_pytest_says_of_results_in_a_snapshot_what_netkit_check_says(place: tupl
     assert done.stdout.startswith("Fsssss")
 
 
-def test_without_results_nothing_could_be_judged(place: tuple[Path, Path]) -> None:
+def test_without_results_nothing_can_be_judged(place: tuple[Path, Path]) -> None:
     done = run("check", "acceptance", "--fabric", place[0])
     assert done.returncode == 1
     assert done.stdout.startswith("small: nothing could be judged")
@@ -86,7 +86,7 @@ def test_a_file_without_results_is_refused(place: tuple[Path, Path], name: str, 
     assert (done.returncode, done.stderr) == (3, f"error: {file}: {message}\n")
 
 
-def test_a_result_that_tells_no_time_is_as_old_as_its_file() -> None:
+def test_a_result_without_a_time_is_as_old_as_its_file() -> None:
     (trial,) = checking.read([GOOD])
     assert trial.at_s == GOOD.stat().st_mtime
     assert replace(trial, at_s=None).ends == ("gpu01", "gpu02")

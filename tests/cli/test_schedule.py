@@ -1,4 +1,4 @@
-"""`netkit schedule`: units that systemd accepts, and runs that only speak when something changed."""
+"""`netkit schedule`: units that systemd accepts, and runs that print only changes."""
 
 import json
 import shutil
@@ -66,7 +66,7 @@ def places(done: Done) -> set[str]:
     return {line.partition("=")[2] for line in done.stdout.splitlines() if line.startswith("WorkingDirectory=")}
 
 
-def test_units_run_where_checks_and_templates_of_the_user_are(fabric: Path, tmp_path: Path) -> None:
+def test_units_run_in_the_folder_of_the_users_checks_and_templates(fabric: Path, tmp_path: Path) -> None:
     assert places(run("schedule", "--fabric", fabric / "fabric.yaml", cwd=tmp_path)) == {
         f"{tmp_path}/my 100%% fabric $HOME"
     }
@@ -76,7 +76,7 @@ def test_units_run_where_checks_and_templates_of_the_user_are(fabric: Path, tmp_
     assert f'--fabric "{tmp_path}/my 100%% fabric $$HOME" ' in done.stdout
 
 
-def test_with_receivers_the_unit_tells_them(fabric: Path) -> None:
+def test_with_receivers_the_unit_notifies_them(fabric: Path) -> None:
     (start,) = [
         line
         for line in run("schedule", "--fabric", fabric, "--notify").stdout.splitlines()
@@ -92,15 +92,15 @@ def test_with_a_fleet_its_sites_read_the_devices(fabric: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("every", ["", "15", "0m", "1w", "-5m", "15 m"])
-def test_a_time_that_is_none_is_refused(fabric: Path, every: str) -> None:
+def test_an_invalid_time_is_refused(fabric: Path, every: str) -> None:
     assert_refused(run("schedule", "--fabric", fabric, f"--every={every}"), "use minutes, hours or days")
 
 
-def test_a_folder_that_cannot_be_written_is_told(fabric: Path, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(fabric: Path, tmp_path: Path) -> None:
     assert_refused(installed(fabric, tmp_path / "nowhere"), "cannot be written", "No such file or directory")
 
 
-def test_units_of_another_folder_are_never_written_over(fabric: Path, tmp_path: Path) -> None:
+def test_units_of_another_folder_are_never_overwritten(fabric: Path, tmp_path: Path) -> None:
     units, backup = tmp_path / "units", ("--backup", tmp_path / "saved")
     units.mkdir()
     first = write_fabric(tmp_path / 'its "name" \\ says $$ 5%%', VALUES)
@@ -131,7 +131,7 @@ def changes(fabric: Path, taken_s: float, errors: int, *more: str) -> Done:
     return run("check", "load.errors", "--fabric", fabric, *how, *more)
 
 
-def test_a_run_speaks_only_when_a_cause_changed(fabric: Path) -> None:
+def test_a_run_prints_only_when_a_cause_changed(fabric: Path) -> None:
     assert changes(fabric, BEGAN_S, 5).stdout == ""
     assert changes(fabric, BEGAN_S + 600, 5).stdout == ""
     assert changes(fabric, BEGAN_S + 1200, 900_000).stdout == (
@@ -148,7 +148,7 @@ def test_a_run_speaks_only_when_a_cause_changed(fabric: Path) -> None:
     )
 
 
-def test_changes_are_told_to_machines_and_tickets_too(fabric: Path) -> None:
+def test_changes_are_sent_to_machines_and_tickets_too(fabric: Path) -> None:
     changes(fabric, BEGAN_S, 5)
     reported = json.loads(changes(fabric, BEGAN_S + 600, 900_000, "--format=json").stdout)
     (one,) = reported["changes"]

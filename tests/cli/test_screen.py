@@ -1,4 +1,4 @@
-"""The terminal is as it was after a live screen, also when a signal comes while it is given back."""
+"""The terminal is restored after a live screen, also when a signal arrives during the restore."""
 
 import sys
 
@@ -39,14 +39,14 @@ except Interrupted:
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_signal_while_the_terminal_is_given_back_ends_it_after_that(name: str) -> None:
+def test_a_signal_during_the_restore_ends_the_program_after_it(name: str) -> None:
     with terminal([sys.executable, "-c", SHOW.format(name=name, where="settings")]) as shown:
         assert shown.ended() == 130
         assert shown.settings() == shown.before
         assert shown.shown.endswith("\x1b[?7h\x1b[?25h\x1b[?1049l")
 
 
-def test_a_second_signal_is_not_kept_waiting() -> None:
+def test_a_second_signal_is_not_delayed() -> None:
     with terminal([sys.executable, "-c", SHOW.format(name="SIGTERM", where="text")]) as shown:
         assert shown.ended() == 130
         assert shown.settings() == shown.before

@@ -1,4 +1,4 @@
-"""`netkit silence`, and what becomes of silenced findings in `netkit check`, its store, formats and notifications."""
+"""`netkit silence`, and silenced findings in `netkit check`, its store, its formats and its notifications."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_a_silence_is_shown_counted_and_ends(places: tuple[Path, Path]) -> None:
     assert silence(fabric, "list").stdout == "small has no silences\n"
 
 
-def test_what_is_over_is_as_if_not_there_and_is_to_be_tidied(places: tuple[Path, Path]) -> None:
+def test_an_expired_silence_has_no_effect_and_is_reported_for_removal(places: tuple[Path, Path]) -> None:
     fabric, _ = places
     text = f"silences:\n- {{check: load, where: leaf*, until: {stamp(time.time() - 9)}, by: al, why: x}}\n"
     (fabric / "silences.yaml").write_text(text, encoding="utf-8")
@@ -119,14 +119,14 @@ def test_what_cannot_be_silenced_is_refused(places: tuple[Path, Path], words: tu
     assert not (places[0] / "silences.yaml").exists()
 
 
-def test_devices_that_are_not_reached_can_be_silenced(places: tuple[Path, Path]) -> None:
+def test_unreachable_devices_can_be_silenced(places: tuple[Path, Path]) -> None:
     assert data(places, "bgp", "--limit", "spine02,leaf01")["exit_code"] == 4
     silence(places[0], "add", "reached", "spine*", "--until", "1h", "--reason", "rack moves")
     found = data(places, "bgp", "--limit", "spine02,leaf01")
     assert (found["exit_code"], found["unreached"][0]["silenced"]["why"]) == (0, "rack moves")
 
 
-def test_silences_of_a_lab_are_not_those_of_the_fabric(places: tuple[Path, Path]) -> None:
+def test_silences_of_a_lab_are_separate_from_those_of_the_fabric(places: tuple[Path, Path]) -> None:
     silence(places[0], "add", *DAMAGED, "--until", "2d", "--reason", "x", "--lab")
     assert "lab: small\n" in (places[0] / "silences.yaml").read_text(encoding="utf-8")
     found = data(places, "load.errors", "--limit", "leaf01")
@@ -134,7 +134,7 @@ def test_silences_of_a_lab_are_not_those_of_the_fabric(places: tuple[Path, Path]
     assert silence(places[0], "list", "--lab=small").stdout.count("load.errors") == 1
 
 
-def test_an_acknowledgement_ends_when_its_finding_is_well_and_the_next_one_counts(site: Site) -> None:
+def test_an_acknowledgement_ends_when_its_finding_resolves_and_the_next_one_counts(site: Site) -> None:
     def round_of(*, is_bad: bool) -> dict[str, Any]:
         site.rounds += 1
         site.errors += 900_000 if is_bad else 0
@@ -154,14 +154,14 @@ def test_an_acknowledgement_ends_when_its_finding_is_well_and_the_next_one_count
     assert round_of(is_bad=False)["exit_code"] == 0
     back = round_of(is_bad=True)
     assert (back["exit_code"], back["counts"]["silenced"], back["silences"][0]["state"]) == (1, 0, "healed")
-    time.sleep(1.1)  # of a second later: what is acknowledged anew is another acknowledgement
+    time.sleep(1.1)  # times have a resolution of one second: the next acknowledgement has to be a different one
     silence(site.fabric, "ack", "load.errors", "leaf01", "--reason", "known", "--store")
     assert round_of(is_bad=True)["exit_code"] == 0
     history = run("history", "--checks", "--fabric", site.fabric).stdout
     assert history.count("clean but for 1 silenced") == 2
 
 
-def test_changes_and_receivers_hear_of_the_end_and_not_of_what_is_silenced(site: Site) -> None:
+def test_changes_and_receivers_get_the_end_and_nothing_that_is_silenced(site: Site) -> None:
     with web() as noc:
         told_of_silences(site, noc)
 
@@ -194,7 +194,7 @@ def told_of_silences(site: Site, noc: Web) -> None:
     assert site.check(is_bad=True).stdout == ""
 
 
-def test_two_writers_lose_nothing(places: tuple[Path, Path]) -> None:
+def test_two_concurrent_writers_lose_nothing(places: tuple[Path, Path]) -> None:
     children = []
     for number in range(8):
         child = os.fork()

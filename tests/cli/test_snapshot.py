@@ -16,7 +16,7 @@ NOTHING = Snapshot("small", 1.0, {})
 
 
 @pytest.mark.parametrize("out", ["", "nowhere/now.json"])
-def test_a_file_that_cannot_be_written_is_refused_before_any_device_is_asked(out: str, tmp_path: Path) -> None:
+def test_an_unwritable_file_is_refused_before_any_device_is_read(out: str, tmp_path: Path) -> None:
     fabric, _ = checked(tmp_path)
     done = run("snapshot", "-o", tmp_path / out, "--fabric", fabric, "--lab")
     assert_refused(done, f"{tmp_path / out} cannot be written")
@@ -38,14 +38,14 @@ def test_a_pipe_stays_a_pipe_and_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (link.is_symlink(), file.read_text(encoding="utf-8")) == (True, "text")
 
 
-def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(OutputError, match="taken cannot be written"):
         snapshot.save(NOTHING, tmp_path / "taken")
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
 
 
-def test_a_snapshot_whose_differences_are_damaged_is_named(tmp_path: Path) -> None:
+def test_a_snapshot_with_damaged_differences_is_named(tmp_path: Path) -> None:
     fabric, file = checked(tmp_path)
     file.write_bytes(serial.dump(Snapshot("small", 1.0, {}, plan="x")))
     message = f"{file}: the differences from the intent in it cannot be read: is not a plan"

@@ -1,4 +1,4 @@
-"""What is asked wrongly about sources of facts."""
+"""Usage errors about sources of facts."""
 
 from pathlib import Path
 
@@ -9,21 +9,21 @@ from tests.cli.checked import checked
 from tests.cli.scene import run
 
 
-def test_a_source_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_source_is_refused(tmp_path: Path) -> None:
     fabric, _ = checked(tmp_path)
     done = run("check", "--fabric", fabric, "--source", "ftp")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == "error: no source of facts 'ftp'; use one of native, snmp, napalm, gnmi\n"
 
 
-def test_a_snapshot_is_not_looked_at_again(tmp_path: Path) -> None:
+def test_a_source_is_refused_with_a_snapshot(tmp_path: Path) -> None:
     fabric, file = checked(tmp_path)
     done = run("check", "--fabric", fabric, "--from", file, "--source", "snmp")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == "error: a snapshot already fixes the source of its facts; drop --source\n"
 
 
-def test_without_a_community_and_a_user_each_switch_says_what_to_name(tmp_path: Path) -> None:
+def test_without_a_community_and_a_user_each_switch_reports_what_is_missing(tmp_path: Path) -> None:
     fabric, _ = checked(tmp_path)
     intent = yaml.safe_load((fabric / "fabric.yaml").read_text(encoding="utf-8"))
     del intent["services"]["snmp"]

@@ -1,4 +1,4 @@
-"""Checks of a lab through SNMP and through NAPALM getters: healthy, broken, and with secrets that are wrong."""
+"""Checks of a lab through SNMP and NAPALM getters: healthy, broken, and with wrong secrets."""
 
 import json
 import shutil
@@ -47,7 +47,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def wrong(found: Any) -> set[tuple[str, str, str]]:
-    """Return check, device and port of what warns or fails."""
+    """Check, device and port of each warning and failure."""
     return {
         (finding["check"], finding["device"], finding["place"])
         for result in found["results"]
@@ -57,12 +57,12 @@ def wrong(found: Any) -> set[tuple[str, str, str]]:
 
 
 def skipped(found: Any) -> dict[str, str]:
-    """Return check → a reason why it could not judge something."""
+    """Check → a reason why it could not judge something."""
     findings = [finding for result in found["results"] for finding in result["findings"]]
     return {finding["check"]: finding["text"] for finding in findings if finding["verdict"] == "skipped"}
 
 
-def test_a_healthy_lab_is_clean_and_what_snmp_cannot_tell_is_skipped(site: Site) -> None:
+def test_a_healthy_lab_is_clean_and_checks_that_snmp_cannot_serve_are_skipped(site: Site) -> None:
     seen: list[Any] = []
 
     def is_clean() -> bool:
@@ -78,11 +78,11 @@ def test_a_healthy_lab_is_clean_and_what_snmp_cannot_tell_is_skipped(site: Site)
     assert {"links.up[leaf01]", "load.errors[spine01]", "optics.light[leaf01]", "inventory.version[spine01]"} <= judged
 
 
-def test_a_healthy_lab_is_clean_through_the_getters_of_napalm(site: Site) -> None:
+def test_a_healthy_lab_is_clean_through_napalm_getters(site: Site) -> None:
     until(lambda: not wrong(site.judged("--source", "napalm", "--limit", "!role=host")[1]), "nothing warns or fails")
 
 
-def test_weak_light_and_a_storm_of_pauses_are_found_through_snmp(site: Site) -> None:
+def test_low_optical_power_and_a_pause_storm_are_found_through_snmp(site: Site) -> None:
     faults = (
         ("dim-optic", "gpu01:rail0", "db=11"),
         ("dim-optic", f"spine01:{site.of_spine}", "db=11"),
@@ -95,12 +95,12 @@ def test_weak_light_and_a_storm_of_pauses_are_found_through_snmp(site: Site) -> 
     assert ("optics.light", "leaf01", site.to_host) in reported
     assert ("pfc.origin", "gpu02", "rail1/3") in reported
     assert ("pfc.rate", "leaf01", f"{site.to_spine}/3") in reported
-    if site.lab.name == "mixed":  # of these two agents, EOS tells the limits of its modules
+    if site.lab.name == "mixed":  # of these two agents, only EOS exposes the thresholds of its modules
         assert ("optics.light", "spine01", site.of_spine) in reported
 
 
 @pytest.mark.parametrize("site", ["nvue"], indirect=True)
-def test_secrets_come_from_access_yaml_and_wrong_ones_are_told(
+def test_secrets_come_from_access_yaml_and_wrong_ones_are_reported(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = json.loads((site.lab.home / site.lab.name / "lab.json").read_text(encoding="utf-8"))["devices"]["leaf01"]

@@ -1,4 +1,4 @@
-"""A fault in a lab takes exactly its node out, and healing it brings the node back."""
+"""A fault in a lab takes exactly its node out of service, and healing it brings the node back."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def check(lab: RunningLab, state: Path, *names: str) -> Done:
 
 
 def decided(done: Done) -> list[str]:
-    """Return the lines about nodes, without those of the checks before."""
+    """The lines about nodes, without those of the checks before them."""
     lines = done.stdout.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("kubernetes: "))
     return lines[at:]
@@ -65,11 +65,11 @@ def test_a_dim_optic_takes_its_node_out_and_healing_brings_it_back(lab: RunningL
 
 
 Marks = dict[str, dict[str, str]]
-"""Node → its labels, annotations and taints, by verb of kubectl and key."""
+"""Node → its labels, annotations and taints, by kubectl verb and key."""
 
 
 def obey(marks: Marks, lines: Sequence[str]) -> None:
-    """Do to nodes what the printed commands do."""
+    """Apply the printed commands to the nodes."""
     for words in (shlex.split(line) for line in lines if line.lstrip().startswith("kubectl ")):
         _, _, verb, _, node, change, *_ = words
         key, has_value, value = change.partition("=")
@@ -80,9 +80,9 @@ def obey(marks: Marks, lines: Sequence[str]) -> None:
 
 
 def test_marks_follow_faults_through_many_rounds_without_a_flap(lab: RunningLab, tmp_path: Path) -> None:
-    """A fault lasts two rounds; two rounds after it is healed its node is back; then all is well for a round.
+    """A fault lasts two rounds; two rounds after it is healed, its node is back; the fifth round is healthy.
 
-    After each round, exactly one node has marks, or none: those of the fault, which was found at its port.
+    After each round, at most one node has marks: the one of the fault, with the port where it was found.
     """
     checks, state = SteeringIntent().checks, tmp_path / "state"
     until(lambda: check(lab, tmp_path / "before", *checks).returncode == 0, "the lab is well", 180)

@@ -1,4 +1,4 @@
-"""The first contact with a device: what the intent does not explain is listed, and stays without --take-over."""
+"""First contact with a device: unexplained configuration is listed, and kept without --take-over."""
 
 import subprocess
 from pathlib import Path
@@ -45,9 +45,7 @@ def unexplained(found: Plan) -> dict[str, tuple[tuple[str, ...], ...]]:
     return {device.name: device.unexplained for device in found.unexplained}
 
 
-def test_what_the_intent_does_not_explain_is_listed_and_needs_take_over(
-    scene: Scene, tmp_path: Path, golden: Golden
-) -> None:
+def test_unexplained_configuration_is_listed_and_needs_take_over(scene: Scene, tmp_path: Path, golden: Golden) -> None:
     planted(scene)
     nowhere(scene)
     assert unexplained(made(scene)) == {"leaf01": (HAND,)}
@@ -66,7 +64,7 @@ def test_what_the_intent_does_not_explain_is_listed_and_needs_take_over(
     assert run("deploy", "--fabric", scene.fabric, file, "--yes").returncode == UNREACHED
 
 
-def test_a_changed_value_and_what_leave_names_need_no_take_over(scene: Scene) -> None:
+def test_a_changed_value_and_left_paths_need_no_take_over(scene: Scene) -> None:
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
     assert unexplained(made(scene)) == {}
     planted(scene)
@@ -77,15 +75,15 @@ def test_a_changed_value_and_what_leave_names_need_no_take_over(scene: Scene) ->
     assert unexplained(made(scene)) == {}
 
 
-def test_the_approval_of_a_plan_is_not_one_to_take_over(scene: Scene) -> None:
+def test_approving_a_plan_does_not_approve_the_take_over(scene: Scene) -> None:
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
     assert approval(made(scene)) == approval(made(scene, "--take-over"))
     planted(scene)
     assert approval(made(scene)) != approval(made(scene, "--take-over"))
 
 
-def test_an_earlier_commit_of_the_intent_explains_what_it_had(scene: Scene) -> None:
-    """A fresh checkout has no runs, and still may remove what the last intent had put there."""
+def test_an_earlier_commit_of_the_intent_explains_what_it_rendered(scene: Scene) -> None:
+    """A fresh checkout has no runs, and may still remove what the last intent rendered."""
     values = {**yaml.safe_load((scene.fabric / "fabric.yaml").read_text(encoding="utf-8"))}
     one_host = {**values, "units": [{"unit": 1, "hosts": 1}]}
 
@@ -143,7 +141,7 @@ def journal(scene: Scene, name: str, state: ConfigState, undoes: str = "") -> No
         ),
     ],
 )
-def test_a_deploy_that_was_not_rolled_back_is_contact(
+def test_a_deploy_that_was_not_rolled_back_counts_as_contact(
     scene: Scene, runs: list[tuple[str, ConfigState, str]], *, is_known: bool
 ) -> None:
     for name, state, undoes in runs:
@@ -153,7 +151,7 @@ def test_a_deploy_that_was_not_rolled_back_is_contact(
     assert unexplained(made(scene)) == ({} if is_known else {"leaf01": (HAND,)})
 
 
-def test_a_plan_counts_what_is_not_netkits_and_what_is_left(scene: Scene, golden: Golden) -> None:
+def test_a_plan_counts_unexplained_and_left_paths(scene: Scene, golden: Golden) -> None:
     planted(scene)
     scene.edit(
         "leaf02", "startup.yaml", "    interface:\n", "    acl:\n      HAND:\n        type: ipv4\n    interface:\n"

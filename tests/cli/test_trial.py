@@ -1,4 +1,4 @@
-"""What is made of a change that was rolled in the lab: what speaks against it, and whether the rest is looked at."""
+"""The verdict on a change that was rolled out in the lab, and whether the remaining examinations run."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,29 +20,29 @@ DURING, BEFORE = Gap(101.0, 102.0, 9), Gap(99.0, 102.0, 29)
 
 
 def trial(outcome: Outcome | None, gaps: Sequence[Gap] = (), sent: int = 50) -> ProofRun:
-    """Return a proof after its change was rolled and heard."""
+    """A proof after its change was rolled out and its traffic measured."""
     found = ProofRun(PROJECT, PROJECT, LabPart(PROJECT.fabric), PLAN, 0.0)
     heard = [PingResult(flow.call.name, sent, tuple(gaps)) for flow in CALLED]
     found.judged(PLAN, CALLED, outcome, TURNS, heard)
     return found
 
 
-def test_a_change_without_loss_has_nothing_against_it() -> None:
+def test_a_change_without_loss_has_no_objection() -> None:
     found = trial(DONE)
     assert (found.failures, found.is_whole) == ([], True)
 
 
-def test_after_a_loss_the_rest_is_examined_all_the_same() -> None:
+def test_after_a_loss_the_rest_is_still_examined() -> None:
     found = trial(DONE, [DURING])
     assert len(found.failures) == len(CALLED)
     assert found.is_whole
 
 
-def test_a_loss_from_before_the_first_wave_is_not_of_the_change() -> None:
+def test_a_loss_before_the_first_wave_is_not_attributed_to_the_change() -> None:
     assert trial(DONE, [BEFORE]).failures == []
 
 
-def test_calls_that_could_not_be_made_do_not_keep_the_rest_from_being_examined() -> None:
+def test_probes_that_could_not_be_sent_do_not_stop_the_examination() -> None:
     found = trial(DONE, sent=0)
     assert len(found.failures) == len(CALLED)
     assert found.is_whole

@@ -1,4 +1,4 @@
-"""`netkit validate` and `netkit schema`: the settings beside the intent are checked with it."""
+"""`netkit validate` and `netkit schema`: the settings files beside the intent are checked with it."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def fabric(tmp_path: Path) -> Path:
 
 
 def problems(fabric: Path) -> list[tuple[str, int, str]]:
-    """Return the file, line and place of all that is wrong, which both ways to say it tell alike."""
+    """File, line and path of each problem; text and JSON output agree on them."""
     done, in_words = run("validate", "--fabric", fabric, "--format=json"), run("validate", "--fabric", fabric)
     reported = json.loads(done.stdout)
     assert (done.returncode, in_words.returncode, reported["valid"]) == (3, 3, False)
@@ -39,7 +39,7 @@ def problems(fabric: Path) -> list[tuple[str, int, str]]:
     return [(Path(one["file"]).name, one["line"], ".".join(map(str, one["path"]))) for one in reported["problems"]]
 
 
-def test_settings_beside_the_intent_are_validated_too(fabric: Path) -> None:
+def test_settings_beside_the_intent_are_validated(fabric: Path) -> None:
     (fabric / "notify.yaml").write_text(NOTIFY, encoding="utf-8")
     (fabric / "access.yaml").write_text(ACCESS, encoding="utf-8")
     wrong = [("access.yaml", 2, "password"), ("notify.yaml", 3, "receivers.1"), ("notify.yaml", 4, "kep_hours")]
@@ -52,7 +52,7 @@ def test_settings_beside_the_intent_are_validated_too(fabric: Path) -> None:
     ]
 
 
-def test_settings_that_are_well_are_no_problem(fabric: Path) -> None:
+def test_valid_settings_are_no_problem(fabric: Path) -> None:
     (fabric / "notify.yaml").write_text(NOTIFY[: NOTIFY.index("  - {name: tickets")], encoding="utf-8")
     (fabric / "access.yaml").write_text("user: ops\n", encoding="utf-8")
     assert run("validate", "--fabric", fabric / "fabric.yaml").returncode == 0
@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_rendering_refuses_is_reported_once_at_its_line(tmp_path: Path, case: str) -> None:
+def test_a_rendering_error_is_reported_once_at_its_line(tmp_path: Path, case: str) -> None:
     changes, place, message = REFUSED[case]
     fabric = write_fabric(tmp_path / "fabric", intents.on_platform("sonic", "202511", changes))
     line = 1 + next(
@@ -109,7 +109,7 @@ def test_a_template_of_the_user_that_cannot_be_rendered_is_reported(fabric: Path
 
 
 @pytest.mark.parametrize("name", ["notify", "access"])
-def test_the_schema_of_settings_takes_the_example_of_the_docs_and_no_unknown_key(name: str) -> None:
+def test_the_schema_of_settings_accepts_the_example_of_the_docs_and_no_unknown_key(name: str) -> None:
     done = run("schema", name)
     assert (done.returncode, done.stderr) == (0, "")
     schema = json.loads(done.stdout)
@@ -122,14 +122,14 @@ def test_the_schema_of_settings_takes_the_example_of_the_docs_and_no_unknown_key
     assert list(validator.iter_errors({**values, "colour": "blue"})) != []
 
 
-def test_the_schema_of_notify_wants_receivers() -> None:
+def test_the_schema_of_notify_requires_receivers() -> None:
     validator = jsonschema.Draft202012Validator(json.loads(run("schema", "notify").stdout))
     wrong: tuple[dict[str, Any], ...] = ({}, {"receivers": []}, {"receivers": [{"name": "noc", "kind": "pager"}]})
     for values in wrong:
         assert list(validator.iter_errors(values)) != []
 
 
-def test_a_schema_nobody_has_is_refused() -> None:
+def test_an_unknown_schema_is_refused() -> None:
     done = run("schema", "lab")
     assert (done.returncode, done.stderr) == (
         3,

@@ -1,4 +1,4 @@
-"""`netkit watch` of a record: in a terminal, and without one."""
+"""`netkit watch` of a recording: in a terminal, and without one."""
 
 import json
 import signal
@@ -31,7 +31,7 @@ def record_of_a_storm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_record_is_printed_as_text(file: Path) -> None:
+def test_a_recording_is_printed_as_text(file: Path) -> None:
     done = run("watch", "--replay", file, "--once")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -39,7 +39,7 @@ def test_a_record_is_printed_as_text(file: Path) -> None:
     assert [line.split()[:2] for line in lines[-6:]][:2] == [["spine01", "swp1s0"], ["gpu01", "rail0"]]
 
 
-def test_a_part_of_a_record_is_told_to_programs(file: Path) -> None:
+def test_a_part_of_a_recording_is_printed_as_json(file: Path) -> None:
     done = run("watch", "--replay", file, "--for", "15s", "--format", "json")
     assert done.returncode == 0, done.stderr
     reported = json.loads(done.stdout)
@@ -62,16 +62,16 @@ def test_a_part_of_a_record_is_told_to_programs(file: Path) -> None:
         (["--replay", "README.md", "--once"], "README.md: is not a record of netkit watch"),
     ],
 )
-def test_what_cannot_be_shown_is_refused_in_a_line(file: Path, words: list[str], said: str) -> None:
+def test_a_file_that_cannot_be_shown_is_refused_in_one_line(file: Path, words: list[str], said: str) -> None:
     assert_refused(run("watch", *[str(file) if word == "FILE" else word for word in words]), said)
 
 
-def test_a_record_without_samples_ends_as_if_no_device_was_reached(tmp_path: Path) -> None:
+def test_a_recording_without_samples_exits_as_if_no_device_was_reached(tmp_path: Path) -> None:
     Record(tmp_path / "empty", OUTLINE).close()
     assert run("watch", "--replay", tmp_path / "empty", "--once").returncode == 4
 
 
-def test_a_terminal_is_drawn_on_and_left_as_it_was(file: Path) -> None:
+def test_a_terminal_is_drawn_on_and_restored(file: Path) -> None:
     with terminal([*NETKIT, "watch", "--replay", file, *FAST], 110, 20) as shown:
         golden = (Path(__file__).parent.parent / "golden" / "watch" / "lossy-110x20.txt").read_text(encoding="utf-8")
         assert shown.until(golden.splitlines()[4])[4:10] == golden.splitlines()[4:10]
@@ -92,7 +92,7 @@ def test_a_terminal_is_drawn_on_and_left_as_it_was(file: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["key", "term"])
-def test_an_interrupt_leaves_the_terminal_as_it_was(file: Path, how: str) -> None:
+def test_an_interrupt_restores_the_terminal(file: Path, how: str) -> None:
     with terminal([*NETKIT, "watch", "--replay", file, *FAST]) as shown:
         shown.until("1 loses")
         if how == "key":
@@ -105,7 +105,7 @@ def test_an_interrupt_leaves_the_terminal_as_it_was(file: Path, how: str) -> Non
 
 
 @pytest.mark.parametrize("how", ["key", "term", "q"])
-def test_a_watch_that_was_started_with_ctrl_c_ignored_ends_all_the_same(file: Path, how: str) -> None:
+def test_a_watch_started_with_sigint_ignored_can_be_ended(file: Path, how: str) -> None:
     deaf = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
     with terminal([*deaf, *NETKIT, "watch", "--replay", file, *FAST]) as shown:
         shown.until("1 loses")
@@ -117,7 +117,7 @@ def test_a_watch_that_was_started_with_ctrl_c_ignored_ends_all_the_same(file: Pa
         assert shown.settings() == shown.before
 
 
-def test_streams_without_the_library_are_refused_before_anything_is_tried(
+def test_streams_without_the_library_are_refused_before_connecting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write_fabric(tmp_path / "f", values())
@@ -127,7 +127,7 @@ def test_streams_without_the_library_are_refused_before_anything_is_tried(
     assert "pip install" in str(refused.value)
 
 
-def test_a_terminal_without_colour_or_arrows_is_enough(file: Path) -> None:
+def test_a_terminal_without_colour_or_arrows_is_supported(file: Path) -> None:
     with terminal([*NETKIT, "watch", "--replay", file, *FAST], NO_COLOR="1", PYTHONIOENCODING="ascii") as shown:
         assert shown.until("1 loses")[-1].startswith(" q quit")
         assert shown.shown.isascii()

@@ -1,4 +1,4 @@
-"""`netkit watch` on devices of a lab: what breaks is first, and no device holds up another."""
+"""`netkit watch` on lab devices: the broken port is first, and no device delays another."""
 
 import json
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ def site_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def watched(site: Site, *options: str | Path) -> dict[str, Any]:
-    """Return what a watch saw."""
+    """What a watch collected."""
     done = site.netkit("watch", "--format", "json", *options)
     assert done.returncode == 0, done.stderr
     reported: dict[str, Any] = json.loads(done.stdout)
     return reported
 
 
-def test_a_nic_that_pauses_is_first_and_its_record_says_the_same(site: Site, tmp_path: Path) -> None:
+def test_a_nic_that_pauses_is_first_in_the_watch_and_its_recording(site: Site, tmp_path: Path) -> None:
     record = tmp_path / "storm.jsonl.gz"
     assert site.lab.lab("break", "pause-storm", "gpu01:rail0").returncode == 0
     try:
@@ -47,7 +47,7 @@ def test_a_nic_that_pauses_is_first_and_its_record_says_the_same(site: Site, tmp
     ]
 
 
-def test_devices_that_lag_hang_or_are_gone_hold_up_no_other(site: Site) -> None:
+def test_devices_that_lag_hang_or_are_unreachable_delay_no_other(site: Site) -> None:
     faults = {"gpu02": "unreachable", "leaf02": "slow", "spine01": "hangs", "spine02": "garbage"}
     for device, fault in faults.items():
         details = ["seconds=0.7"] if fault == "slow" else []
@@ -66,20 +66,20 @@ def test_devices_that_lag_hang_or_are_gone_hold_up_no_other(site: Site) -> None:
     assert found["leaf01"]["samples"] > found["leaf02"]["samples"] > 0
 
 
-def test_switches_can_be_asked_by_snmp(site: Site) -> None:
+def test_switches_can_be_read_by_snmp(site: Site) -> None:
     reported = watched(site, "--for", "8s", "--source", "snmp", "--limit", "leaf01")
     assert reported["devices"][0]["samples"] > 1, reported["devices"]
     assert all(one["last"]["rx_bps"] is not None for one in reported["ports"])
 
 
-def test_once_ends_as_soon_as_there_are_rates(site: Site) -> None:
+def test_once_exits_as_soon_as_there_are_rates(site: Site) -> None:
     done = site.netkit("watch", "--once", "--limit", "role=spine")
     assert done.returncode == 0, done.stderr
     assert "2 of 2 devices" in done.stdout
     assert "spine01 swp1s0" in done.stdout
 
 
-def test_a_watch_of_nobody_says_so(site: Site) -> None:
+def test_a_watch_of_no_device_is_reported(site: Site) -> None:
     assert site.lab.lab("break", "unreachable", "gpu02").returncode == 0
     try:
         done = site.netkit("watch", "--once", "--limit", "gpu02")
@@ -89,7 +89,7 @@ def test_a_watch_of_nobody_says_so(site: Site) -> None:
     assert "gpu02  gone" in done.stdout
 
 
-def test_a_live_screen_moves_and_ends(site: Site) -> None:
+def test_a_live_screen_updates_and_ends(site: Site) -> None:
     with terminal(site.words("watch"), NETKIT_LAB_DIR=str(site.lab.home)) as shown:
         shown.until("6 of 6 devices")
         shown.until("gpu01 rail0")
