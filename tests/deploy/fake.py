@@ -1,4 +1,4 @@
-"""A fabric of devices in memory that fail as real ones do, and a clock that lets hours pass at once."""
+"""A fabric of devices in memory that fail as real ones do, and a clock on which hours pass at once."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +13,12 @@ Running = dict[str, str | None]
 
 
 class Killed(BaseException):
-    """The process ends here, at once: nothing after this runs."""
+    """The process dies here: no code after this runs."""
 
 
 @dataclass
 class Fault:
-    """What goes wrong when a driver is told to do something."""
+    """What goes wrong when a driver performs an operation."""
 
     operation: str
     kind: str
@@ -42,12 +42,12 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 
 
 class Time:
-    """Time that passes only when somebody waits."""
+    """Time that passes only while the code under test sleeps."""
 
     def __init__(self) -> None:
         self.now_s = 1_000_000.0
         self.set_s = 0.0
-        """How far the wall clock was put ahead."""
+        """How far the wall clock was set ahead."""
         self.boot = "this"
         self._lock = threading.Lock()
 
@@ -62,7 +62,7 @@ class Time:
 
 @dataclass
 class FakeDevice:
-    """What a device holds."""
+    """The state of a device."""
 
     time: Time
     running: Running
@@ -75,21 +75,21 @@ class FakeDevice:
     staged: dict[str, str] | None = None
     pending: tuple[float, Running] | None = None
     late: tuple[float, dict[str, str], int] | None = None
-    """A change that is still on its way when nobody waits for it any more."""
+    """A change that is still being applied after its driver has given up."""
     is_drained: bool = False
     was_drained: bool = False
-    """Whether it was drained when the last change was applied: EOS and NVUE go back to that, too."""
+    """Whether it was drained when the last change was applied: EOS and NVUE revert to that, too."""
     confirms_first: bool = False
     """Whether a drain cannot end while a commit waits for its confirmation."""
     is_whole: bool = True
-    """Whether the last change was applied to the end."""
+    """Whether the last change was applied completely."""
     in_step: tuple[str, ...] = ()
-    """The devices it was last changed together with."""
+    """The devices that were last changed in the same batch."""
     commits: int = 0
     writes: int = 0
 
     def tick(self) -> None:
-        """Let what the device does by itself happen when it is due."""
+        """Run what the device does by itself when it is due."""
         if self.late and self.time.now_s >= self.late[0]:
             at_s, files, revert_s = self.late
             self.late = None
@@ -115,7 +115,7 @@ class FakeDriver:
         self._is_open = False
 
     def _begin(self, operation: str) -> str:
-        """Meet a fault; return the kind the operation itself has to act out."""
+        """Trigger a fault; return its kind if the operation itself has to act it out."""
         self._strike(self.name, operation)
         self.device.tick()
         if operation != "open" and not self._is_open:
@@ -241,7 +241,7 @@ class FakeDriver:
 
 
 class FakeHostDriver(FakeDriver):
-    """A driver whose devices change together."""
+    """A driver whose devices change in one batch."""
 
     def strategy(self) -> str:
         return f"{self.name} goes rail by rail" if self.device.in_step else ""
@@ -268,7 +268,7 @@ class FakeHostDriver(FakeDriver):
 
 
 def _of_each(drivers: Sequence[FakeHostDriver], work: Callable[[FakeHostDriver], None]) -> Mapping[str, NetkitError]:
-    """Return what went wrong with each; what goes wrong with one is no matter of the others."""
+    """The error of each device that failed; an error of one does not stop the others."""
     errors: dict[str, NetkitError] = {}
     for driver in drivers:
         try:

@@ -30,24 +30,23 @@ TIMEOUT_S = 120.0
 
 
 def secret(name: str) -> str:
-    """Return a secret that no switch prints by chance."""
+    """A secret that no switch prints by chance."""
     return "$6$salt$hash" if name == "LOGIN_HASH" else f"hidden-{name.lower()}-7531"
 
 
 def built(intent: Mapping[str, Any]) -> Fabric:
-    """Return the fabric of an intent."""
     return design.build(Intent.model_validate(intent), Catalog())
 
 
 @dataclass
 class Fleet:
-    """The switches of a lab, and what they should run."""
+    """The switches of a lab, and their intended configurations."""
 
     lab: RunningLab
     runs: Path
     fabric: Fabric
     impatience_s: Mapping[str, float] = field(default_factory=dict)
-    """How long to wait for some of the switches."""
+    """Time limits for some of the switches."""
     options: Options = OPTIONS
     gate: Gate | None = None
     on_event: EventHandler = ignore_event
@@ -55,11 +54,9 @@ class Fleet:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the switches."""
         return tuple(switch.name for switch in self.fabric.switches)
 
     def intended(self) -> dict[str, Files]:
-        """Return what the switches should run."""
         rendered = render(self.fabric, self.fabric.switches, Engine())
         return {
             found.device: {
@@ -72,14 +69,13 @@ class Fleet:
         return MODELS[self.fabric.switch(device).platform].reads(file)
 
     def connect(self, name: str) -> Driver:
-        """Return a driver, not opened yet."""
+        """A driver that is not open yet."""
         folder = self.lab.home / self.lab.name
         record = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
         endpoint = lab_endpoints(record, folder, AccessSettings())[name]
         return connect(replace(endpoint, timeout_s=self.impatience_s.get(name, TIMEOUT_S)), secret)
 
     def running(self, name: str) -> Running | Unreachable:
-        """Return what a switch runs."""
         driver = self.connect(name)
         try:
             driver.open()
@@ -90,7 +86,7 @@ class Fleet:
             driver.close()
 
     def configs(self) -> dict[str, Config]:
-        """Return what every switch runs, in its own model."""
+        """The running configuration of each switch, in the model of its platform."""
         return {
             name: MODELS[self.fabric.switch(name).platform].parse(
                 {file: text for file, text in one.files.items() if text is not None and self._reads(name, file)}
@@ -100,14 +96,13 @@ class Fleet:
         }
 
     def plan(self) -> Plan:
-        """Return what there is to do now."""
+        """The plan from the running to the intended configurations."""
         return make(self.fabric, self._all_running(), self.intended())
 
     def _all_running(self) -> dict[str, Running | Unreachable]:
         return each(threads(len(self.names)), self.names, self.running)
 
     def apply(self, plan: Plan | None = None, *, journal: Journal | None = None, **changes: Any) -> Outcome:
-        """Deploy."""
         return deploy.apply(
             plan or self.plan(),
             self.fabric,
@@ -120,7 +115,7 @@ class Fleet:
         )
 
     def undo(self, journal: Journal, **changes: Any) -> Outcome:
-        """Take a run back."""
+        """Roll back a run."""
         return deploy.undo(
             journal,
             self.fabric,
@@ -131,7 +126,7 @@ class Fleet:
         )
 
     def resume(self, journal: Journal) -> Outcome:
-        """Finish a run that was killed."""
+        """Resume a run that was killed."""
         return deploy.resume(
             self.fabric,
             connect=self.connect,
@@ -140,5 +135,5 @@ class Fleet:
         )
 
     def journal(self) -> Journal:
-        """Return a place for a run."""
+        """A folder for the journal of a new run."""
         return Journal.new(self.runs)

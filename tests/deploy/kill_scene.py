@@ -1,4 +1,4 @@
-"""What the tests of killed deploys share: a lab, a deploy that is killed at a step it writes down, and a resume."""
+"""Shared by the tests of killed deploys: a lab, a deploy that is killed at a journalled step, and a resume."""
 
 import itertools
 import signal
@@ -24,13 +24,13 @@ NUMBERS = itertools.count(4)
 
 @contextmanager
 def four(folder: Path) -> Iterator[RunningLab]:
-    """Boot a fabric of 2 leaves and 2 spines, as intended."""
+    """Boot a fabric of 2 leaves and 2 spines with the intended configurations."""
     with running(write_fabric(folder, values("nvue")), name="k") as booted:
         yield booted
 
 
 def changed(lab: RunningLab, folder: Path, step: str) -> Fleet:
-    """Return the fabric with a change that no test before has made; it takes sessions down where a drain is needed."""
+    """The fabric with a change that no earlier test has made; it takes sessions down where a drain is needed."""
     number = next(NUMBERS)
     felt: dict[str, Any] = {"routing": {"bfd": {"multiplier": number}}}
     unfelt: dict[str, Any] = {"services": {"snmp": {"location": f"row {number}"}}}
@@ -40,9 +40,9 @@ def changed(lab: RunningLab, folder: Path, step: str) -> Fleet:
 
 
 def killed(fleet: Fleet, folder: Path, step: str) -> Journal:
-    """Deploy in a process that is killed once a step is written, and return its journal.
+    """Deploy in a process that is killed once a step is journalled, and return its journal.
 
-    It begins when the sessions that an earlier one took down are back: none that is missing before could be lost.
+    It starts once the sessions that an earlier deploy took down are back, so that every loss belongs to this one.
     """
     until(lambda: all(has_sessions(fleet, name) for name in SPINES), "the sessions of the spines are back")
     arguments = [fleet.lab.home, fleet.lab.name, folder / "changed" / "fabric.yaml", folder / "runs", step]
@@ -64,7 +64,7 @@ def killed(fleet: Fleet, folder: Path, step: str) -> Journal:
 
 
 def finished(fleet: Fleet, journal: Journal) -> Outcome:
-    """Go on with a run; afterwards it has finished, nobody holds the lock, and nothing waits for a confirmation."""
+    """Resume a run; then it has finished, the lock is free, and no commit waits for a confirmation."""
     outcome = fleet.resume(journal)
     assert Journal(journal.folder).outcome() == outcome
     with lock_fabric(journal.folder.parent, fleet.fabric.name, "next"):
@@ -93,7 +93,7 @@ def is_pending(fleet: Fleet, name: str) -> bool:
 
 
 def check_finished_after(lab: RunningLab, folder: Path, step: str) -> None:
-    """Kill a run at a step, go on with it, and hold it to what it promises: the change is everywhere."""
+    """Kill a run at a step, resume it, and assert that the change is on every switch."""
     fleet = changed(lab, folder, step)
     outcome = finished(fleet, killed(fleet, folder, step))
     todo = SPINES if step in WITH_ANOTHER_TO_COME else (VICTIM,)

@@ -18,7 +18,7 @@ SPINES = ("spine01", "spine02")
 ONLY_AFTER_A_FAILURE = ("settle", "rollback")
 WITH_ANOTHER_TO_COME = ("end", *ONLY_AFTER_A_FAILURE)
 REVERT_S, SETTLE_S = 900, 8
-"""No timer runs out on the way to a step, however busy the machine is; nobody here waits for one."""
+"""No timer expires before a step, however busy the machine is; no test waits for one."""
 
 
 class Fatal(Journal):
@@ -33,12 +33,12 @@ class Fatal(Journal):
 
 
 def spoiled(_file: str, text: str) -> str:
-    """Return a configuration that BGP does not get along with."""
+    """A configuration with which BGP sessions do not come up."""
     return re.sub(r"remote-as: \d+", "remote-as: 64999", text)
 
 
 def main(home: str, name: str, fabric: str, runs: str, step: str) -> None:
-    """Deploy until the step is written."""
+    """Deploy until the step is journalled."""
     values = yaml.safe_load(Path(fabric).read_text(encoding="utf-8"))
     fleet = Fleet(RunningLab(name, Path(home), Path(fabric)), Path(runs), built(values))
     if step in ONLY_AFTER_A_FAILURE:

@@ -1,4 +1,4 @@
-"""Intents small enough to deploy on every platform, and what is read off an outcome."""
+"""Intents small enough to deploy on every platform, and accessors for an outcome."""
 
 import copy
 from typing import Any
@@ -15,13 +15,13 @@ SMALL = {
 
 
 def values(platform: str, changes: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a small intent: 2 leaves, 2 spines, one host."""
+    """A small intent: 2 leaves, 2 spines, one host."""
     found = intents.on_platform(platform, VERSIONS[platform], SMALL)
     return merged(found, changes or {})
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Change an intent in place: None takes a key away."""
+    """Change an intent in place; None removes a key."""
     for key, value in changes.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
             merged(base[key], value)
@@ -33,10 +33,10 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def results(outcome: Outcome) -> dict[str, str]:
-    """Return how each device ended."""
+    """The result of each device."""
     return {one.device: one.result.value for one in outcome.devices}
 
 
 def reasons(outcome: Outcome) -> str:
-    """Return why."""
+    """The reason of each device."""
     return "\n".join(reason for one in outcome.devices for reason in one.reasons)

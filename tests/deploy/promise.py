@@ -1,4 +1,4 @@
-"""What every deploy promises, whatever goes wrong."""
+"""The guarantees of every deploy, whatever fails."""
 
 from netkit.deploy import ConfigState, DeviceResult, Outcome
 from tests.deploy.scene import Scene
@@ -7,7 +7,7 @@ LONG_S = 10_000
 
 
 def check(scene: Scene, outcome: Outcome) -> None:
-    """Hold an outcome to the devices, after every timer has run out."""
+    """Compare an outcome with the devices after every timer has expired."""
     scene.wait(LONG_S)
     assert {one.device for one in outcome.devices} == {device.name for device in scene.plan.devices}
     for one in outcome.devices:

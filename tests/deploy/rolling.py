@@ -1,7 +1,7 @@
-"""A chain of changes rolled in one lab while all addresses of all hosts call each other, held against the model.
+"""A chain of changes deployed in one lab while all addresses of all hosts ping each other, compared with the model.
 
-Each state that a deploy passes is evaluated by `tests.plan.replay`, from the plan and the waves of its journal: pairs
-that the model loses there may lose packets from then on, all others lose none.
+`tests.plan.replay` evaluates each state of a deploy from the plan and the waves of its journal: pairs
+that the model loses in a state may lose packets from then on, all others lose none.
 """
 
 import time
@@ -25,14 +25,14 @@ from tests.platforms.samples import files_of
 
 INTERVAL_S = 0.035
 QUIET_S = 1.5
-"""How long all call each other before the first wave and after the last."""
+"""How long all pairs ping before the first wave and after the last."""
 DEPLOY = ("deploy", "--yes", "--disruptive", "--busy", "--watch", "1")
 PREFIX = {True: "named", False: "not named"}
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A gap of one pair, and whether the model has it in the state in which it began."""
+    """A gap of one pair, and whether the model loses the pair in the state in which the gap began."""
 
     pair: Pair
     packets: int
@@ -47,14 +47,14 @@ class Lost:
 
 @dataclass(frozen=True)
 class Rolled:
-    """What came of one change."""
+    """The result of one change."""
 
     plan: Plan
     sent: int
     pairs: int
     lost: tuple[Lost, ...]
     wrong: tuple[str, ...]
-    """What the model says and the lab does not, or the other way round."""
+    """What the model predicts and the lab does not show, or the reverse."""
     took_s: float
 
 
@@ -64,18 +64,18 @@ class Rolling:
 
     site: Site
     world: Fabric
-    """Every device and cable that the lab has."""
+    """Every device and cable of the lab."""
     fabric: Fabric
-    """What is deployed."""
+    """The fabric that is deployed."""
     runs: dict[str, Running] = field(default_factory=dict)
-    """What every device of the lab runs."""
+    """The running configuration of every device of the lab."""
 
     def __post_init__(self) -> None:
-        """Take down what the devices were booted with."""
+        """Shut the interfaces that only later intents use."""
         self.runs = {name: Running(dict(files)) for name, files in files_of(self.world).items()}
 
     def roll(self, values: Mapping[str, Any], *command: str) -> Rolled:
-        """Deploy a fabric while all call each other; another command has to come to the same."""
+        """Deploy a fabric while all pairs ping; a second plan has to be empty."""
         after = intents.fabric(values)
         if not command:
             write_fabric(self.site.lab.fabric, values)
@@ -127,23 +127,23 @@ class Rolling:
 
 @dataclass(frozen=True)
 class Passed:
-    """A wave, by the model: the pairs that reach each other all through it, and at its end."""
+    """A wave, by the model: the pairs that are connected throughout it, and at its end."""
 
     began_s: float
     what: str
     always: frozenset[Pair]
     reached: frozenset[Pair]
     disrupted: frozenset[str] = frozenset()
-    """NICs that the plan says have no other path."""
+    """NICs that, according to the plan, have no other path."""
 
 
 def ends(pair: Pair) -> Iterator[str]:
-    """Yield the NICs of a pair, as a plan names them."""
+    """The NICs of a pair, as a plan names them."""
     return (f"{host}:{rail}" for host, rail, _ in pair)
 
 
 def states(found: Transition, entries: Iterable[JournalEntry], ended_s: float) -> Iterator[Passed]:
-    """Yield what each wave of a run passes through, by the model; first what was before, last what is after."""
+    """The states of each wave of a run, by the model: first the one before the run, last the one after it."""
     waves: dict[int, tuple[float, list[str]]] = {}
     for entry in entries:
         if entry.step == "wave":
@@ -176,12 +176,12 @@ def states(found: Transition, entries: Iterable[JournalEntry], ended_s: float) -
 
 
 def addresses(fabric: Fabric) -> list[Pair]:
-    """Return all pairs of addresses of different hosts."""
+    """All pairs of addresses of different hosts."""
     nics: list[Address] = [(host.name, nic.interface, nic.address) for host in fabric.hosts for nic in host.nics]
     return [frozenset(pair) for pair in combinations(nics, 2) if pair[0][0] != pair[1][0]]
 
 
 def pair_call(pair: Pair) -> TrafficPair:
-    """Return the call between two addresses."""
+    """The ping between two addresses."""
     (host, rail, address), (to_host, to_rail, to_address) = sorted(pair)
     return TrafficPair(f"{host}:{rail} {address} – {to_host}:{to_rail} {to_address}", host, rail, address, to_address)

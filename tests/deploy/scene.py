@@ -27,9 +27,9 @@ TWO_STAGES = {
     "timers": (["supernet", "lower ceilings"], ["supernet", "higher ceilings", "slower sessions"]),
     "numbers": ([], ["new AS numbers"]),
 }
-"""Changes that no order of single changes makes safe: edits of the intent before and after."""
+"""Changes that need two stages, since no order of devices is safe: edits of the intent before and after."""
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
-"""A folder in which nobody waits for a disk."""
+"""A folder in memory, where fsync takes no time."""
 Strike = Callable[[str, str], None]
 
 
@@ -43,11 +43,11 @@ def no_strike(_device: str, _operation: str) -> None:
 
 @lru_cache
 def change(name: str) -> Staged:
-    """Return a change: `asn` takes sessions down, by other timers; `words` only changes descriptions.
+    """A change: `asn` takes sessions down, by other timers; `words` only changes descriptions.
 
     `rails` changes hosts as well.
-    `summaries` changes switches in two stages, and hosts between them; `timers` takes sessions down beside that.
-    `numbers` opens sessions to any AS number meanwhile.
+    `summaries` changes switches in two stages, and hosts between them; `timers` also takes sessions down.
+    `numbers` accepts any AS number of a neighbor between its stages.
     """
     if name in TWO_STAGES:
         way = transition("eos", *(merged(*(EDITS[edit] for edit in edits)) for edits in TWO_STAGES[name]))
@@ -88,7 +88,7 @@ def _other_mtu(item: tuple[str, str | None]) -> tuple[str, str | None]:
 
 @dataclass
 class Scene:
-    """A plan, devices to try it on, and a place for journals."""
+    """A plan, devices to deploy it to, and a folder for journals."""
 
     fabric: Fabric
     plan: Plan
@@ -142,7 +142,7 @@ class Scene:
         )
 
     def end(self, journal: Journal) -> Outcome:
-        """End a run that was cut off."""
+        """Finish a run that was cut off."""
         return deploy.end(
             self.fabric,
             connect=self.connect,
@@ -178,7 +178,7 @@ class Scene:
         )
 
     def back(self, failed: Journal, journal: Journal | None = None) -> Outcome:
-        """Take a failed run back as it does so by itself."""
+        """Roll back a failed run as a deploy does by itself."""
         return deploy.undo(
             Journal(failed.folder),
             self.fabric,
@@ -203,7 +203,7 @@ class Scene:
         return make(self.fabric, running, self.intended)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, and every timer run out that is due."""
+        """Let time pass, and every timer that is due expire."""
         self.time.wait(seconds)
         for device in self.devices.values():
             device.tick()
@@ -217,7 +217,7 @@ class Scene:
 
 @contextmanager
 def scene(name: str = "words", *, only: str = "") -> Iterator[Scene]:
-    """Yield a scene: `only` keeps the switches of one role."""
+    """`only` keeps the switches of one role."""
     found = change(name)
     kept = {device for device in found.intended if not only or _role(found.fabric, device) == only}
     intended = {device: files for device, files in found.intended.items() if device in kept}

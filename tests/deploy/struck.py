@@ -1,6 +1,6 @@
-"""The netkit command, to which something happens at a step: FAULT DEVICE STEP NTH LAB, then its arguments.
+"""The netkit command with a fault injected at a step: FAULT DEVICE STEP NTH LAB, then its arguments.
 
-The fault is the name of a signal, `restart`, or a fault of the lab; DEVICE is `-` for a step of the whole run.
+FAULT is the name of a signal, `restart`, or a fault of the lab; DEVICE is `-` for a step of the whole run.
 """
 
 import os
@@ -15,7 +15,7 @@ from tests.command import NETKIT
 
 
 def strike(lab: str, fault: str, device: str) -> None:
-    """Let a fault happen."""
+    """Inject a fault."""
     if fault.startswith("SIG"):
         os.kill(os.getpid(), getattr(signal, fault))
         return
@@ -24,7 +24,7 @@ def strike(lab: str, fault: str, device: str) -> None:
 
 
 def arm(fault: str, device: str, step: str, nth: str, lab: str) -> None:
-    """Have a fault happen once a step is on disk for the nth time; looks before the first wave do not count."""
+    """Inject a fault once a step is on disk for the nth time; preflight steps before the first wave do not count."""
     write, left = Journal._write, int(nth)  # noqa: SLF001 (each step goes through it)
 
     def struck(self: Journal, entry: JournalEntry) -> None:

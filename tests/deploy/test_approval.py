@@ -1,4 +1,4 @@
-"""A second person's approval, signed and verified by the real ssh-keygen."""
+"""Approval by a second person, signed and verified by the real ssh-keygen."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ BOB, CAROL, MALLORY = "bob@example.net", "carol@example.net", "mallory@example.n
 
 @dataclass(frozen=True)
 class Keys:
-    """People's keys, and the file of those whose signatures count: Bob and Carol."""
+    """Keys of several people, and an allowed_signers file with those of Bob and Carol."""
 
     folder: Path
 
@@ -87,7 +87,7 @@ def refused(keys: Keys, text: str, plan: Plan, **changes: Any) -> str:
     return str(error.value)
 
 
-def test_an_approval_of_another_person_holds_for_its_plan(keys: Keys, plan: Plan) -> None:
+def test_an_approval_by_another_person_is_valid_for_its_plan(keys: Keys, plan: Plan) -> None:
     text = approved(keys, plan)
     found = judged(keys, text, plan)
     assert (found.approver, found.at_s, found.expires_s) == (BOB, NOW_S, NOW_S + 24 * 3600)
@@ -96,7 +96,7 @@ def test_an_approval_of_another_person_holds_for_its_plan(keys: Keys, plan: Plan
 
 
 def edited(text: str, **changes: Any) -> str:
-    """Change what was signed, and keep the signature."""
+    """Change the signed content, and keep the signature."""
     said, begin, rest = text.partition(approving.BEGIN)
     return json.dumps({**json.loads(said), **changes}) + "\n" + begin + rest
 
@@ -111,7 +111,7 @@ FORGERIES: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
-def test_a_changed_approval_is_refused(keys: Keys, plan: Plan, change: Callable[[str], str]) -> None:
+def test_an_edited_approval_is_refused(keys: Keys, plan: Plan, change: Callable[[str], str]) -> None:
     assert "is forged, damaged, or signed with a key that is no longer valid" in refused(
         keys, change(approved(keys, plan)), plan
     )
@@ -121,11 +121,11 @@ def test_a_changed_approval_is_refused(keys: Keys, plan: Plan, change: Callable[
     "text",
     ["", "yes\n", "{}\n", '{"format": 1}\n', "[" * 60_000, "{\n}\n-----BEGIN SSH SIGNATURE-----\n"],
 )
-def test_what_is_no_approval_is_refused(keys: Keys, plan: Plan, text: str) -> None:
+def test_a_malformed_approval_is_refused(keys: Keys, plan: Plan, text: str) -> None:
     assert "the approval cannot be parsed" in refused(keys, text, plan)
 
 
-def test_an_id_cannot_lead_to_another_file(keys: Keys, plan: Plan) -> None:
+def test_an_id_cannot_point_to_another_file(keys: Keys, plan: Plan) -> None:
     assert "the approval cannot be parsed" in refused(keys, edited(approved(keys, plan), id="../" * 9 + "x" * 5), plan)
 
 
@@ -152,7 +152,7 @@ def test_only_keys_in_allowed_signers_count(keys: Keys, plan: Plan) -> None:
     assert "cannot be read" in refused(keys, text, plan, signers=keys.folder / "nowhere")
 
 
-def test_a_signature_for_something_else_is_no_approval(keys: Keys, plan: Plan) -> None:
+def test_a_signature_for_another_namespace_is_refused(keys: Keys, plan: Plan) -> None:
     said = statement(plan, "", BOB, NOW_S, 24)
     assert "is forged" in refused(keys, said + sign(said, keys.key("bob"), "git"), plan)
 
@@ -170,7 +170,7 @@ def test_an_outdated_approval_is_refused(keys: Keys, plan: Plan) -> None:
     assert "is for the lab t, not the real devices" in refused(keys, approved(keys, plan, lab="t"), plan)
 
 
-def test_an_approval_holds_for_its_time_only(keys: Keys, plan: Plan) -> None:
+def test_an_approval_expires(keys: Keys, plan: Plan) -> None:
     text, day_s = approved(keys, plan), 24 * 3600
     assert judged(keys, text, plan, now_s=NOW_S + day_s - 1)
     assert "the approval has expired" in refused(keys, text, plan, now_s=NOW_S + day_s)
@@ -202,7 +202,7 @@ def test_nobody_approves_their_own_deploy(keys: Keys, plan: Plan, names: set[str
         assert judged(keys, text, plan, deployer=deployer).approver == BOB
 
 
-def test_a_deployer_known_by_key_is_told_apart_by_key_and_by_name(keys: Keys, plan: Plan) -> None:
+def test_a_deployer_known_by_key_is_recognised_by_key_and_by_name(keys: Keys, plan: Plan) -> None:
     text, root = approved(keys, plan), frozenset({"root"})
     carol = Signer((CAROL,), keys.fingerprint("carol"))
     assert judged(keys, text, plan, deployer=Deployer(root, carol)).approver == BOB
@@ -229,13 +229,13 @@ def test_a_certificate_of_an_authority_counts_for_its_principal(keys: Keys, plan
     keys.allow(f"*@example.net cert-authority {keys.public('ca')}")
     said = statement(plan, "", BOB, NOW_S, 24)
     certificate = keys.folder / "bob-cert.pub"
-    # The private half lies beside it, as ssh-keygen looks for it without an agent.
+    # The private half lies beside it, where ssh-keygen finds it without ssh-agent.
     assert judged(keys, said + sign(said, certificate, NAMESPACE), plan).approver == BOB
     as_carol = statement(plan, "", CAROL, NOW_S, 24)
     assert "its key belongs to" in refused(keys, as_carol + sign(as_carol, certificate, NAMESPACE), plan)
 
 
-def test_a_key_that_cannot_sign_is_said(keys: Keys, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_key_that_cannot_sign_is_reported(keys: Keys, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DeployError, match=r"cannot sign with .*nowhere; name your own key"):
         sign("words\n", keys.folder / "nowhere", NAMESPACE)
     assert "Signing data" not in capfd.readouterr().err

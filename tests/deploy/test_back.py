@@ -1,4 +1,4 @@
-"""A run that stops for a failure takes back by itself what it has done, and reports apart whom it cannot reach."""
+"""A run that stops at a failure rolls back by itself, and lists unreachable devices separately."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.deploy.test_promises import Cut
 
 
 def failed(found: Scene, name: str = "spine02", **changes: object) -> Journal:
-    """Deploy until one device turns out to be ill after its change, and return the run."""
+    """Deploy until one device fails after its change, and return the run."""
 
     def gate(question: GateQuestion) -> GateAnswer:
         is_ill = question.device == name and question.moment is Moment.AFTER
@@ -35,7 +35,7 @@ def turns(found: Scene) -> list[str]:
     return list(dict.fromkeys(event.device for event in found.events if event.wave))
 
 
-def test_all_that_was_done_goes_back_in_reverse_order_and_the_runs_are_linked() -> None:
+def test_everything_is_rolled_back_in_reverse_order_and_the_runs_are_linked() -> None:
     with scene("asn") as found:
         journal = failed(found)
         done = [
@@ -63,7 +63,7 @@ def promise_of_way_back(found: Scene, outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize(("on_failure", "name"), [("stop", "spine02"), ("rollback", "")])
-def test_a_run_that_is_told_to_stop_or_that_does_not_fail_is_left_alone(on_failure: str, name: str) -> None:
+def test_a_run_that_is_asked_to_stop_or_does_not_fail_is_not_rolled_back(on_failure: str, name: str) -> None:
     with scene("words") as found:
         found.gate = lambda question: GateAnswer(
             "worse" if question.device == name and question.moment is Moment.AFTER else "healthy"
@@ -73,7 +73,7 @@ def test_a_run_that_is_told_to_stop_or_that_does_not_fail_is_left_alone(on_failu
         assert not journal.is_to_be_undone()
 
 
-def test_a_run_that_changed_nothing_has_nothing_to_take_back() -> None:
+def test_a_run_that_changed_nothing_has_nothing_to_roll_back() -> None:
     with scene("words") as found:
         found.devices["spine02"].faults.append(Fault("open", "unreachable", 1000))
         journal = found.journal()
@@ -82,7 +82,7 @@ def test_a_run_that_changed_nothing_has_nothing_to_take_back() -> None:
 
 
 @pytest.mark.parametrize("is_back", [False, True])
-def test_whom_nobody_reaches_is_reported_apart_and_the_others_go_back(*, is_back: bool) -> None:
+def test_unreachable_devices_are_listed_separately_and_the_others_rolled_back(*, is_back: bool) -> None:
     with scene("words") as found:
         lost = "spine01"
 
@@ -107,7 +107,7 @@ def test_whom_nobody_reaches_is_reported_apart_and_the_others_go_back(*, is_back
         assert all(found.is_as_before(name) for name in found.devices)
         one = outcome.device(lost)
         assert one is not None
-        if is_back:  # its timer took the change back
+        if is_back:  # its timer reverted the change
             assert (one.result, outcome.exit_code) == (DeviceResult.UNCHANGED, 0)
         else:
             assert (one.result, one.state) == (DeviceResult.UNREACHABLE, ConfigState.UNKNOWN)
@@ -116,7 +116,7 @@ def test_whom_nobody_reaches_is_reported_apart_and_the_others_go_back(*, is_back
             assert outcome.exit_code == 4
 
 
-def test_one_that_cannot_go_back_does_not_hold_up_the_others() -> None:
+def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None:
     with scene("words") as found:
         journal = failed(found)
         found.devices["leaf02"].faults.append(Fault("load_candidate", "refused", 1000))
@@ -129,7 +129,7 @@ def test_one_that_cannot_go_back_does_not_hold_up_the_others() -> None:
 
 
 @pytest.mark.parametrize("line", [1, 2, 5, 8, 10, 12, 14])
-def test_a_way_back_that_is_killed_is_gone_on_with(line: int) -> None:
+def test_a_killed_rollback_is_resumed(line: int) -> None:
     with scene("asn") as found:
         journal = failed(found)
         assert unfinished_run(found.root).run == journal.run

@@ -1,4 +1,4 @@
-"""A clock that is set while a deploy runs, or before it is resumed, changes nothing but the times people read."""
+"""A wall clock that is set during a deploy, or before its resume, changes only the times that people read."""
 
 import time
 from dataclasses import replace
@@ -25,7 +25,7 @@ def steps(journal: Journal) -> list[JournalEntry]:
 
 
 def rolled(change: str, faults: dict[str, list[Fault]], jumps: dict[int, float]) -> tuple[object, ...]:
-    """Deploy, setting the clock before some of the things that devices are told; return all there is to see of it."""
+    """Deploy, and set the clock before some operations on devices; return everything observable."""
     operations = 0
 
     def strike(_device: str, _operation: str) -> None:
@@ -44,7 +44,7 @@ def rolled(change: str, faults: dict[str, list[Fault]], jumps: dict[int, float])
 
 @SETTINGS
 @given(change=CHANGE, faults=BROKEN, jumps=st.dictionaries(st.integers(1, 150), JUMP, min_size=1, max_size=3))
-def test_a_clock_that_is_set_in_the_middle_of_a_deploy_changes_nothing(
+def test_setting_the_clock_during_a_deploy_changes_nothing(
     change: str, faults: dict[str, list[Fault]], jumps: dict[int, float]
 ) -> None:
     assert rolled(change, faults, jumps) == rolled(change, faults, {})
@@ -71,7 +71,7 @@ def gone_on_with(line: int, later_s: float, set_s: float) -> tuple[object, ...]:
 
 @SETTINGS
 @given(line=st.integers(1, 90), later_s=st.sampled_from((0.0, 30.0, 119.0, 121.0, 1000.0)), set_s=JUMP)
-def test_a_clock_that_is_set_before_a_resume_changes_nothing(line: int, later_s: float, set_s: float) -> None:
+def test_setting_the_clock_before_a_resume_changes_nothing(line: int, later_s: float, set_s: float) -> None:
     assert gone_on_with(line, later_s, set_s) == gone_on_with(line, later_s, 0.0)
 
 
@@ -82,9 +82,7 @@ def test_a_clock_that_is_set_before_a_resume_changes_nothing(line: int, later_s:
     set_s=st.sampled_from((0.0, -HOUR_S, HOUR_S, -1e9, 1e9)),
     boot=st.sampled_from(("another", "")),
 )
-def test_after_a_restart_of_the_machine_no_clock_is_believed(
-    line: int, later_s: float, set_s: float, boot: str
-) -> None:
+def test_after_a_reboot_no_clock_is_trusted(line: int, later_s: float, set_s: float, boot: str) -> None:
     with scene("asn") as found:
         journal, outcome = killed(found, line)
         found.wait(later_s)
@@ -96,7 +94,7 @@ def test_after_a_restart_of_the_machine_no_clock_is_believed(
         assert found.time.now_s - began_s < 20_000
 
 
-def test_runs_are_in_their_order_though_the_clock_was_put_back() -> None:
+def test_runs_are_in_order_although_the_clock_was_set_back() -> None:
     with scene() as found:
         names = []
         for set_s in (0.0, -HOUR_S, -2 * HOUR_S, 0.0):
@@ -108,14 +106,14 @@ def test_runs_are_in_their_order_though_the_clock_was_put_back() -> None:
         assert names == sorted(names)
 
 
-def test_the_steady_clock_is_one_that_all_processes_of_a_machine_share() -> None:
+def test_the_monotonic_clock_is_shared_by_all_processes_of_a_machine() -> None:
     before_s = time.clock_gettime(time.CLOCK_BOOTTIME)
     assert before_s <= CLOCK.steady_s() <= time.clock_gettime(time.CLOCK_BOOTTIME)
     assert CLOCK.boot_id() == CLOCK.boot_id() != ""
 
 
 @pytest.mark.parametrize("boot", ["", "another"])
-def test_the_boot_is_in_the_journal_where_a_time_counts(boot: str) -> None:
+def test_the_journal_has_the_boot_id_where_a_time_matters(boot: str) -> None:
     with scene() as found:
         found.time.boot = boot
         journal = found.journal()
@@ -125,7 +123,7 @@ def test_the_boot_is_in_the_journal_where_a_time_counts(boot: str) -> None:
 
 
 @pytest.mark.parametrize("happens", ["nothing", "clock put back", "its time is over", "confirmed", "damaged"])
-def test_no_deploy_begins_while_a_killed_one_may_still_be_taken_back(happens: str) -> None:
+def test_no_deploy_starts_while_a_killed_one_may_still_be_reverted(happens: str) -> None:
     with scene() as found:
         earlier = found.journal()
         earlier.folder.mkdir(parents=True)
@@ -137,7 +135,7 @@ def test_no_deploy_begins_while_a_killed_one_may_still_be_taken_back(happens: st
                 found.time.wait(found.options.revert_s)
             case "confirmed":
                 earlier.step(CONFIRMED, "leaf01", wave=1)
-            case "damaged":  # nobody can resume it
+            case "damaged":  # it cannot be resumed
                 (earlier.folder / JOURNAL).write_text("{}\n", encoding="utf-8")
         earlier.close()
         if happens in {"nothing", "clock put back"}:

@@ -1,4 +1,4 @@
-"""One thing at a time: what a deploy does when nothing fails, and what it says when something does."""
+"""One behaviour at a time: a deploy without failures, and its reports of each failure."""
 
 import json
 import stat
@@ -27,7 +27,7 @@ CONFIRMED_FIRST = [*DRAINED[:7], "confirm", "undrain", "watch", "end"]
 
 
 def phases(found: Scene, name: str) -> list[str]:
-    """Return what happened to a device in its wave."""
+    """The phases of a device in its wave."""
     return [event.phase.value for event in found.events if event.device == name and event.wave]
 
 
@@ -56,7 +56,7 @@ def test_every_device_passes_every_phase_in_order() -> None:
 
 
 def trouble(found: Scene, name: str, after_s: float = 0.0) -> list[float]:
-    """Have a device fare badly some time after its traffic is back; return when it was asked while it had it."""
+    """Make a device unhealthy some time after its drain has ended; return the times it was asked while unhealthy."""
     asked: list[float] = []
 
     def gate(question: GateQuestion) -> GateAnswer:
@@ -71,7 +71,7 @@ def trouble(found: Scene, name: str, after_s: float = 0.0) -> list[float]:
     return asked
 
 
-def test_a_drained_device_is_watched_with_its_traffic_back_before_it_is_confirmed() -> None:
+def test_a_drained_device_is_watched_under_traffic_before_it_is_confirmed() -> None:
     with scene("asn") as found:
         asked = trouble(found, "spine02", 1000)
         outcome = found.apply(watch_s=9)
@@ -81,7 +81,7 @@ def test_a_drained_device_is_watched_with_its_traffic_back_before_it_is_confirme
 
 
 @pytest.mark.parametrize("after_s", [0, 7])
-def test_trouble_that_begins_with_the_traffic_takes_the_device_back_drained(after_s: float) -> None:
+def test_a_failure_under_traffic_drains_and_reverts_the_device(after_s: float) -> None:
     with scene("asn") as found:
         before, journal = found.time.now_s, found.journal()
         trouble(found, "spine02", after_s)
@@ -95,7 +95,7 @@ def test_trouble_that_begins_with_the_traffic_takes_the_device_back_drained(afte
         promise.check(found, outcome)
 
 
-def test_a_watch_ends_before_the_timer_does() -> None:
+def test_a_watch_ends_before_the_confirm_timer() -> None:
     with scene("asn") as found:
         outcome = found.apply(watch_s=1000, revert_s=60)
         assert "not enough time was left to confirm" in reason(outcome, "spine01") + reason(outcome, "spine02")
@@ -106,7 +106,7 @@ def test_a_watch_ends_before_the_timer_does() -> None:
         promise.check(found, outcome)
 
 
-def test_where_a_drain_ends_only_after_the_confirmation_trouble_is_still_seen() -> None:
+def test_where_a_drain_ends_only_after_the_confirmation_a_failure_is_still_reported() -> None:
     with scene("asn") as found:
         for device in found.devices.values():
             device.confirms_first = True
@@ -126,7 +126,7 @@ def test_where_a_drain_ends_only_after_the_confirmation_trouble_is_still_seen() 
         promise.check(found, outcome)
 
 
-def test_what_is_written_down_is_written_before_it_happens() -> None:
+def test_each_step_is_journalled_before_it_happens() -> None:
     with scene() as found:
         journal = found.journal()
         seen: list[tuple[str, str]] = []
@@ -143,7 +143,7 @@ def test_what_is_written_down_is_written_before_it_happens() -> None:
         assert len(seen) == len(expected) * len(SWITCHES)
 
 
-def test_unchanged_devices_are_not_even_asked() -> None:
+def test_unchanged_devices_are_not_contacted() -> None:
     with scene() as found:
         outcome = found.apply()
         assert set(found.connects) == set(SWITCHES)
@@ -164,7 +164,7 @@ def test_a_device_changed_by_hand_since_the_plan_is_refused_with_the_difference(
         assert sum(device.writes for device in found.devices.values()) == 0
 
 
-def test_files_that_are_not_those_of_the_plan_are_refused() -> None:
+def test_files_other_than_those_of_the_plan_are_refused() -> None:
     with scene() as found:
         files = found.intended["leaf02"]
         other = {file: text.replace("gpu01:rail1", "elsewhere") for file, text in files.items()}
@@ -177,7 +177,7 @@ def test_files_that_are_not_those_of_the_plan_are_refused() -> None:
 
 
 @pytest.mark.parametrize("was_seen_by_the_plan", [True, False])
-def test_a_change_of_somebody_that_waits_for_its_confirmation_is_not_touched(*, was_seen_by_the_plan: bool) -> None:
+def test_a_pending_commit_of_another_user_is_not_touched(*, was_seen_by_the_plan: bool) -> None:
     with scene() as found:
         device = found.devices["leaf02"]
         device.pending = (found.time.now_s + 60, dict(device.running))
@@ -190,7 +190,7 @@ def test_a_change_of_somebody_that_waits_for_its_confirmation_is_not_touched(*, 
         assert list(results(outcome).values()).count("done") == 5
 
 
-def test_a_device_that_cannot_be_reached_stops_all_before_the_first_change() -> None:
+def test_an_unreachable_device_stops_the_run_before_the_first_change() -> None:
     with scene() as found:
         broken(found, "spine02", "open", "unreachable", 1000)
         outcome = found.apply()
@@ -200,7 +200,7 @@ def test_a_device_that_cannot_be_reached_stops_all_before_the_first_change() -> 
         assert sum(device.writes for device in found.devices.values()) == 0
 
 
-def test_within_the_failure_budget_the_others_are_done() -> None:
+def test_within_the_failure_budget_the_others_are_changed() -> None:
     with scene() as found:
         broken(found, "spine02", "open", "unreachable", 1000)
         outcome = found.apply(max_fail=1)
@@ -222,7 +222,7 @@ def test_a_device_that_was_unreachable_when_planned_is_no_success() -> None:
         assert outcome.exit_code == 4
 
 
-def test_a_device_that_was_unreachable_when_planned_may_be_left_out() -> None:
+def test_a_device_that_was_unreachable_when_planned_may_be_excluded() -> None:
     with scene() as found:
         found.plan = replace(
             found.plan, devices=found.plan.devices[1:], unreachable=(UnreadDevice("leaf01", "no answer"),)
@@ -232,7 +232,7 @@ def test_a_device_that_was_unreachable_when_planned_may_be_left_out() -> None:
         assert outcome.exit_code == 0
 
 
-def test_what_a_limit_excludes_is_not_touched_and_not_called_done() -> None:
+def test_devices_excluded_by_limit_are_not_touched_and_not_reported_as_done() -> None:
     with scene() as found:
         outcome = found.apply(limit=("leaf02", "spine01"))
         assert results(outcome) == {
@@ -247,12 +247,12 @@ def test_what_a_limit_excludes_is_not_touched_and_not_called_done() -> None:
         assert set(found.connects) == {"leaf02", "spine01"}
 
 
-def test_a_limit_on_what_is_not_in_the_plan_is_an_error() -> None:
+def test_a_limit_on_a_device_outside_the_plan_is_an_error() -> None:
     with scene() as found, pytest.raises(DeployError, match="leaf77: not in the plan"):
         found.apply(limit=("leaf77",))
 
 
-def test_disruptive_changes_need_to_be_asked_for_and_name_who_suffers() -> None:
+def test_disruptive_changes_need_an_option_and_name_the_affected_hosts() -> None:
     with scene("asn") as found:
         with pytest.raises(DeployError) as caught:
             found.apply(is_disruptive_allowed=False)
@@ -286,7 +286,7 @@ def test_disruptive_changes_need_to_be_asked_for_and_name_who_suffers() -> None:
         ("confirm_commit", "slow", "done", 0),
     ],
 )
-def test_a_failing_device_is_as_before_and_the_others_are_not_affected(
+def test_a_failing_device_is_reverted_and_the_others_are_not_affected(
     operation: str, kind: str, result: str, exit_code: int
 ) -> None:
     with scene() as found:
@@ -297,7 +297,7 @@ def test_a_failing_device_is_as_before_and_the_others_are_not_affected(
         promise.check(found, outcome)
 
 
-def test_a_change_that_is_not_saved_says_that_it_runs_all_the_same() -> None:
+def test_a_change_that_could_not_be_saved_is_reported_as_running() -> None:
     with scene() as found:
         broken(found, "leaf03", "confirm_commit", "unsaved", 1000)
         outcome = found.apply(max_fail=1)
@@ -307,7 +307,7 @@ def test_a_change_that_is_not_saved_says_that_it_runs_all_the_same() -> None:
         assert "may not be saved: leaf03: no space left to save" in reason(outcome, "leaf03")
 
 
-def test_a_device_that_never_answers_again_is_as_before_by_its_own_timer() -> None:
+def test_a_device_that_never_answers_again_reverts_by_its_own_timer() -> None:
     with scene() as found:
         changed = False
 
@@ -328,7 +328,7 @@ def test_a_device_that_never_answers_again_is_as_before_by_its_own_timer() -> No
         assert found.is_as_before("leaf03")
 
 
-def test_a_device_back_before_its_timer_is_asked_for_its_end_state() -> None:
+def test_a_device_back_before_its_timer_is_asked_for_its_final_state() -> None:
     with scene() as found:
 
         def strike(device: str, operation: str) -> None:
@@ -342,7 +342,7 @@ def test_a_device_back_before_its_timer_is_asked_for_its_end_state() -> None:
         promise.check(found, outcome)
 
 
-def test_worse_health_takes_the_canary_back_and_stops_all_whatever_the_budget() -> None:
+def test_worse_health_reverts_the_canary_and_stops_the_run_whatever_the_budget() -> None:
     with scene("ecn-threshold") as found:
         found.gate = found.sessions()
         for device in found.devices.values():
@@ -359,7 +359,7 @@ def test_worse_health_takes_the_canary_back_and_stops_all_whatever_the_budget() 
 
 @pytest.mark.parametrize("verdict", ["worse", "inconclusive"])
 @pytest.mark.parametrize("moment", list(Moment))
-def test_no_other_answer_than_healthy_lets_a_deploy_go_on(verdict: str, moment: Moment) -> None:
+def test_only_a_healthy_verdict_lets_a_deploy_continue(verdict: str, moment: Moment) -> None:
     asked: list[GateQuestion] = []
 
     def gate(question: GateQuestion) -> GateAnswer:
@@ -387,7 +387,7 @@ def test_a_gate_that_breaks_stops_the_rollout() -> None:
         assert list(results(outcome).values()).count("not started") == 5
 
 
-def test_a_gate_that_takes_too_long_is_no_reason_to_confirm() -> None:
+def test_a_gate_that_times_out_does_not_confirm() -> None:
     with scene() as found:
 
         def gate(question: GateQuestion) -> GateAnswer:
@@ -402,7 +402,7 @@ def test_a_gate_that_takes_too_long_is_no_reason_to_confirm() -> None:
         promise.check(found, outcome)
 
 
-def test_the_second_of_two_deploys_names_the_first() -> None:
+def test_the_second_of_two_deploys_is_refused_and_names_the_first() -> None:
     with scene() as found:
         first = found.journal()
         refusals: list[str] = []
@@ -421,7 +421,7 @@ def test_the_second_of_two_deploys_names_the_first() -> None:
         assert found.apply().exit_code == 0
 
 
-def test_who_asks_it_to_end_gets_whole_devices_and_a_run_to_go_on_with() -> None:
+def test_a_requested_stop_leaves_whole_devices_and_a_run_to_resume() -> None:
     with scene() as found:
         journal = found.journal()
         outcome = deploy.apply(
@@ -447,7 +447,7 @@ def test_who_asks_it_to_end_gets_whole_devices_and_a_run_to_go_on_with() -> None
             found.resume(journal)
 
 
-def test_undoing_a_run_brings_back_what_ran_before_it() -> None:
+def test_undoing_a_run_restores_what_ran_before_it() -> None:
     with scene("asn") as found:
         journal = found.journal()
         found.apply(journal)
@@ -457,7 +457,7 @@ def test_undoing_a_run_brings_back_what_ran_before_it() -> None:
         assert all(found.is_as_before(name) for name in found.devices)
 
 
-def test_undoing_an_undone_run_does_it_again() -> None:
+def test_undoing_an_undone_run_repeats_it() -> None:
     with scene("asn") as found:
         first, second = found.journal(), found.journal()
         found.apply(first)
@@ -467,7 +467,7 @@ def test_undoing_an_undone_run_does_it_again() -> None:
         assert all(found.is_intended(name) for name in SWITCHES)
 
 
-def test_a_device_changed_since_the_run_is_not_taken_back() -> None:
+def test_a_device_changed_since_the_run_is_not_rolled_back() -> None:
     with scene() as found:
         journal = found.journal()
         found.apply(journal)
@@ -492,7 +492,7 @@ def test_a_run_that_changed_nothing_cannot_be_undone() -> None:
             found.undo(journal)
 
 
-def test_a_dry_run_reads_and_nothing_else() -> None:
+def test_a_dry_run_only_reads() -> None:
     with scene("asn") as found:
         broken(found, "spine02", "open", "unreachable", 1000)
         outcome = deploy.rehearse(
@@ -513,7 +513,7 @@ class Reading:
         self.running_files, self.os_version, self.sessions = driver.running_files, driver.os_version, driver.sessions
 
 
-def test_what_a_run_keeps_is_its_owners_alone() -> None:
+def test_files_of_a_run_are_private_to_their_owner() -> None:
     with scene() as found:
         journal = found.journal()
         found.apply(journal)
@@ -524,7 +524,7 @@ def test_what_a_run_keeps_is_its_owners_alone() -> None:
             assert stat.S_IMODE(path.stat().st_mode) == wanted, path
 
 
-def test_an_outcome_is_the_same_read_back() -> None:
+def test_an_outcome_survives_a_round_trip() -> None:
     with scene() as found:
         broken(found, "leaf03", "commit_config", "quiet")
         journal = found.journal()
@@ -535,12 +535,12 @@ def test_an_outcome_is_the_same_read_back() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"run": 1}', "{", "null"])
-def test_what_is_no_outcome_is_refused(text: str) -> None:
+def test_a_malformed_outcome_is_refused(text: str) -> None:
     with pytest.raises(DeployError, match="not the outcome"):
         read(text, "outcome.json")
 
 
-def test_the_history_lists_the_newest_run_first_and_skips_what_is_none(tmp_path: Path) -> None:
+def test_the_history_lists_the_newest_run_first_and_skips_other_folders(tmp_path: Path) -> None:
     assert deploy.history(tmp_path / "nowhere") == ()
     with scene() as found:
         first, second = found.journal(), found.journal()
@@ -556,7 +556,7 @@ def test_the_history_lists_the_newest_run_first_and_skips_what_is_none(tmp_path:
         assert all(one.outcome is not None for one in listed)
 
 
-def test_the_first_exit_code_of_several_holds() -> None:
+def test_of_several_exit_codes_the_first_applies() -> None:
     def outcome(*codes: int, stopped: str = "") -> int:
         devices = tuple(
             deploy.DeviceOutcome(str(number), DeviceResult.DONE, ConfigState.INTENDED, exit_code=code)
@@ -573,7 +573,7 @@ def test_the_first_exit_code_of_several_holds() -> None:
 
 
 @pytest.mark.parametrize("is_blank", [False, True])
-def test_a_changed_filter_is_waited_for_only_where_the_gate_has_something_to_compare(*, is_blank: bool) -> None:
+def test_a_changed_filter_is_waited_for_only_if_the_gate_can_compare(*, is_blank: bool) -> None:
     with scene("summaries") as found:
         found.gate = lambda _question: GateAnswer("healthy", is_blank=is_blank)
         outcome = found.apply()
@@ -588,7 +588,7 @@ def test_a_changed_filter_is_waited_for_only_where_the_gate_has_something_to_com
         assert waited == {not is_blank}
 
 
-def test_what_the_first_stage_is_excused_for_the_second_is_not() -> None:
+def test_an_exemption_of_the_first_stage_does_not_apply_to_the_second() -> None:
     lost = ReachabilityLoss(1, ("gpu11", "gpu12"), ("rail0",))
     with scene("timers") as found:
         steps = tuple(
@@ -622,7 +622,7 @@ def test_what_the_first_stage_is_excused_for_the_second_is_not() -> None:
         ]
 
 
-def test_a_resumed_run_knows_what_its_first_part_took_down() -> None:
+def test_a_resumed_run_knows_which_sessions_its_first_part_took_down() -> None:
     with scene("asn") as found:
         known: list[tuple[dict[tuple[str, str], int], set[tuple[str, str]]]] = []
 
@@ -643,7 +643,7 @@ def test_a_resumed_run_knows_what_its_first_part_took_down() -> None:
         assert known[0] == ({(first, "Ethernet1"): 3}, {("10.0.0.1", "10.0.0.2")})
 
 
-def test_what_gates_remember_is_journalled_once_each_time_it_changes() -> None:
+def test_the_state_of_gates_is_journalled_once_each_time_it_changes() -> None:
     memory, written = RunMemory(), list[str]()
     memory.keep(written.append)
     memory.ended["leaf01", "swp1"] = 4

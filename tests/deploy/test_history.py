@@ -1,4 +1,4 @@
-"""What `netkit history` says of runs: nothing is called done that is not."""
+"""`netkit history` of runs: only what succeeded is reported as done."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.deploy.scene import Scene, scene
 
 
 def table(journal: Journal) -> dict[str, list[str]]:
-    """Return what is said of each device of a run."""
+    """The report of each device of a run."""
     rows = history.run_text(journal).partition("DEVICE ")[2].partition("\n\n")[0].splitlines()[1:]
     return {row.split()[0]: [cell.strip() for cell in row.split("  ") if cell.strip()][1:] for row in rows}
 
@@ -25,7 +25,7 @@ def listed(found: Scene) -> list[tuple[str, ...]]:
     return [*history.rows(deploy.history(found.root))]
 
 
-def test_devices_that_failed_or_were_left_out_are_no_success() -> None:
+def test_failed_or_excluded_devices_are_no_success() -> None:
     with scene() as found:
         found.devices["leaf03"].faults.append(Fault("commit_config", "quiet", 1))
         journal = found.journal()
@@ -38,7 +38,7 @@ def test_devices_that_failed_or_were_left_out_are_no_success() -> None:
         assert [row[-2:] for row in listed(found)] == [("failed", "2 done, 1 reverted, 7 excluded")]
 
 
-def test_a_stopped_run_says_why() -> None:
+def test_a_stopped_run_has_a_reason() -> None:
     with scene() as found:
         found.devices["leaf03"].faults.append(Fault("open", "unreachable", 1000))
         journal = found.journal()
@@ -49,7 +49,7 @@ def test_a_stopped_run_says_why() -> None:
         assert listed(found)[0][-2] == "stopped: 1 failed, 0 may: leaf03"
 
 
-def test_a_run_that_was_killed_tells_which_devices_it_had_begun() -> None:
+def test_a_killed_run_lists_the_devices_it_had_started() -> None:
     def strike(device: str, operation: str) -> None:
         if (device, operation) == ("leaf02", "commit_config, done"):
             raise Killed
@@ -81,7 +81,7 @@ BEGUN = Provenance(
 )
 
 
-def test_who_and_why_stand_in_the_list_and_with_the_run() -> None:
+def test_user_and_reason_are_in_the_list_and_in_the_run() -> None:
     with scene() as found:
         journal = found.journal()
         assert found.apply(journal, limit=("leaf02", "leaf03"), provenance=BEGUN).exit_code == 0
@@ -104,7 +104,7 @@ def test_who_and_why_stand_in_the_list_and_with_the_run() -> None:
     ]
 
 
-def test_a_resume_by_another_stands_below_the_first() -> None:
+def test_a_resume_by_another_user_is_listed_below_the_first() -> None:
     def strike(device: str, operation: str) -> None:
         if (device, operation) == ("leaf02", "commit_config, done"):
             raise Killed
@@ -125,7 +125,7 @@ def test_a_resume_by_another_stands_below_the_first() -> None:
         assert listed(found)[0][2:4] == ("alice@bastion", "deploy")
 
 
-def test_the_diff_of_each_device_is_shown_and_of_a_selection_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_diff_of_each_device_is_shown_and_of_selected_ones_completely(capsys: pytest.CaptureFixture[str]) -> None:
     with scene() as found:
         journal = found.journal()
         found.apply(journal, limit=("leaf02", "leaf03"))
@@ -146,7 +146,7 @@ def test_the_diff_of_each_device_is_shown_and_of_a_selection_all_of_it(capsys: p
     assert document["provenance"] == []
 
 
-def test_a_run_of_an_older_netkit_is_listed_without_columns_nobody_can_fill() -> None:
+def test_a_run_of_an_older_netkit_is_listed_without_the_columns_it_lacks() -> None:
     with scene() as found:
         journal = found.journal()
         found.apply(journal, limit=("leaf02",))
@@ -161,7 +161,7 @@ def test_a_run_of_an_older_netkit_is_listed_without_columns_nobody_can_fill() ->
 
 
 @pytest.mark.parametrize("damage", ["", "[", "{}", "[1]", '[{"verb": "deploy"}]', "\udcff"])
-def test_a_damaged_record_of_who_began_hides_no_run_and_holds_up_no_resume(damage: str) -> None:
+def test_a_damaged_record_of_the_user_neither_hides_a_run_nor_blocks_a_resume(damage: str) -> None:
     with scene() as found:
         journal = found.journal()
         found.apply(journal, limit=("leaf02",), provenance=BEGUN)

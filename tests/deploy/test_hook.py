@@ -1,4 +1,4 @@
-"""The hook before a deploy, with real programs and a real server: only a whole, timely yes lets it go on."""
+"""The hook before a deploy, with real programs and a real server: only a complete, timely yes allows it."""
 
 import json
 import os
@@ -28,7 +28,7 @@ NO = "nothing was changed"
 
 
 def program(folder: Path, body: str) -> HookSettings:
-    """Return a hook that is a program of this body."""
+    """A hook that is a program with this body."""
     file = folder / "gate"
     file.write_text(f"#!/bin/bash\n{body}\n", encoding="utf-8")
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
@@ -36,7 +36,7 @@ def program(folder: Path, body: str) -> HookSettings:
 
 
 def refusal(settings: HookSettings, folder: Path) -> str:
-    """Return what is said when a hook does not allow."""
+    """The error of a hook that does not allow the deploy."""
     with pytest.raises(HookError) as error:
         ask(settings, ASKED, folder)
     assert error.value.exit_code == 1
@@ -46,7 +46,7 @@ def refusal(settings: HookSettings, folder: Path) -> str:
     return str(problem)
 
 
-def test_a_program_gets_the_question_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_gets_the_request_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETKIT_SECRET_SNMP", "of a test")
     monkeypatch.setenv("NETKIT_PASSWORD", "of a test")
     monkeypatch.setenv("TICKETS", "here")
@@ -87,7 +87,7 @@ def test_a_program_gets_the_question_and_no_secret(tmp_path: Path, monkeypatch: 
         ("cat /dev/zero", "answers more than 65,536 bytes"),
     ],
 )
-def test_everything_but_a_yes_refuses(tmp_path: Path, body: str, said: str) -> None:
+def test_every_answer_but_a_yes_refuses(tmp_path: Path, body: str, said: str) -> None:
     assert said in refusal(program(tmp_path, body), tmp_path)
 
 
@@ -101,21 +101,21 @@ def test_everything_but_a_yes_refuses(tmp_path: Path, body: str, said: str) -> N
         "kill -STOP $$",
     ],
 )
-def test_a_program_that_hangs_is_killed_with_all_it_started(tmp_path: Path, body: str) -> None:
+def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path, body: str) -> None:
     settings = program(tmp_path, f"sleep 1000 & echo $! >child; echo $$ >pid\n{body}")
     assert "gives no answer within 0.7 s" in refusal(settings.model_copy(update={"timeout_s": 0.7}), tmp_path)
     for name in ("pid", "child"):
         assert is_gone(int((tmp_path / name).read_text(encoding="utf-8")))
 
 
-def test_what_a_program_leaves_running_holds_nobody_up_and_is_ended(tmp_path: Path) -> None:
+def test_children_that_outlive_a_program_are_killed_without_delay(tmp_path: Path) -> None:
     settings = program(tmp_path, "sleep 1000 & echo $! >child\necho '{\"allow\": true}'")
     assert ask(settings, ASKED, tmp_path) == ""
     assert is_gone(int((tmp_path / "child").read_text(encoding="utf-8")))
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended, or ends now; an orphan is a zombie until somebody asks for it."""
+    """Whether a process has ended or is ending; an orphan is a zombie until it is reaped."""
     for _ in range(500):
         try:
             text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
@@ -144,7 +144,7 @@ def test_garbage_never_allows(data: bytes) -> None:
 
 @dataclass
 class Service:
-    """A web service that is asked, and how it answers."""
+    """A web service that is called, and its answer."""
 
     url: str = ""
     status: int = 200
@@ -197,7 +197,7 @@ def service(tls: tuple[Path, Path] | None = None) -> Iterator[Service]:
         thread.join()
 
 
-def test_a_service_is_posted_the_question_with_its_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_gets_the_request_with_its_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     with service() as found:
         assert ask(HookSettings(url=found.url), ASKED, tmp_path, "a token") == "open"
@@ -225,7 +225,7 @@ def test_only_a_plain_answer_of_a_service_counts(
         assert len(found.asked) == 1
 
 
-def test_a_service_that_says_no_or_nonsense_or_too_much_refuses(tmp_path: Path) -> None:
+def test_a_service_that_refuses_or_answers_garbage_or_too_much_refuses(tmp_path: Path) -> None:
     with service() as found:
         settings = HookSettings(url=found.url)
         for body, said in (
@@ -240,7 +240,7 @@ def test_a_service_that_says_no_or_nonsense_or_too_much_refuses(tmp_path: Path) 
         assert NO in refusal(settings, tmp_path)
 
 
-def test_a_service_that_trickles_or_is_not_there_refuses(tmp_path: Path) -> None:
+def test_a_service_that_trickles_or_is_down_refuses(tmp_path: Path) -> None:
     with service() as found:
         found.trickle_s = 0.3
         settings = HookSettings(url=found.url, timeout_s=1)
@@ -248,7 +248,7 @@ def test_a_service_that_trickles_or_is_not_there_refuses(tmp_path: Path) -> None
     assert "cannot be reached: Connection refused" in refusal(settings, tmp_path)
 
 
-def test_a_service_whose_certificate_is_not_trusted_refuses(tmp_path: Path) -> None:
+def test_a_service_with_an_untrusted_certificate_refuses(tmp_path: Path) -> None:
     certificate, key = made(tmp_path)
     with service((certificate, key)) as found:
         assert "its certificate is not trusted" in refusal(HookSettings(url=found.url), tmp_path)
@@ -257,7 +257,7 @@ def test_a_service_whose_certificate_is_not_trusted_refuses(tmp_path: Path) -> N
         assert "cannot be reached" in refusal(HookSettings(url=found.url, ca_file="nowhere.pem"), tmp_path)
 
 
-def test_the_question_has_what_a_gate_decides_by() -> None:
+def test_the_request_has_what_a_gate_decides_by() -> None:
     began = Provenance("deploy", 1.0, "alice", 1000, "bastion", reason="CHG-1", commit="c" * 40, hook="allowed")
     with scene("asn") as found:
         limit = (found.plan.changed[0].name,)

@@ -1,4 +1,4 @@
-"""What the health gate makes of the rails of a host."""
+"""How the health gate judges the rails of a host."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ WELL = RailState("rail0", is_configured=True, is_dark=False, problems=(), answer
 
 @dataclass
 class Reader(FakeHostDriver):
-    """A host with one rail to look at."""
+    """A host with one rail."""
 
     seen: list[RailState] = field(default_factory=list)
     asked: list[Mapping[str, Sequence[str]]] = field(default_factory=list)
@@ -53,7 +53,7 @@ def called(rail: int = 0) -> tuple[str, ...]:
     return tuple(reader.asked[0][f"rail{rail}"])
 
 
-def test_the_leaf_and_two_hosts_behind_another_one_are_called_along_the_rail_and_across() -> None:
+def test_the_leaf_and_two_remote_hosts_are_pinged_along_the_rail_and_across() -> None:
     leaf, *far = called()
     nic = HOST.nics[0]
     assert leaf == nic.gateway
@@ -73,12 +73,12 @@ def test_the_leaf_and_two_hosts_behind_another_one_are_called_along_the_rail_and
         (WELL, replace(WELL, is_configured=False, is_dark=True), ""),
     ],
 )
-def test_a_configured_rail_has_to_be_as_its_files_say(before: RailState, after: RailState, reason: str) -> None:
+def test_a_configured_rail_must_match_its_files(before: RailState, after: RailState, reason: str) -> None:
     expected = GateAnswer("worse", (f"{HOST.name}: {reason}",)) if reason else GateAnswer("healthy")
     assert judged(before, after) == expected
 
 
-def test_who_answered_before_has_to_answer_and_one_host_of_a_kind_is_enough() -> None:
+def test_what_answered_before_must_answer_and_one_host_of_a_kind_is_enough() -> None:
     leaf, far, other, across, another = called()
     before = replace(WELL, answers=(leaf, far, other))
     assert judged(before, replace(WELL, answers=(leaf, other))).is_healthy
@@ -94,7 +94,7 @@ def test_who_answered_before_has_to_answer_and_one_host_of_a_kind_is_enough() ->
     assert judged(before, WELL).reasons == (
         f"{HOST.name}: rail0: {lost}; before, {', '.join(sorted((across, another)))} did",
     )
-    assert judged(WELL, WELL).is_healthy  # nobody answered before
+    assert judged(WELL, WELL).is_healthy  # none answered before
 
 
 def test_it_waits_for_rails_that_come_back() -> None:
@@ -104,7 +104,7 @@ def test_it_waits_for_rails_that_come_back() -> None:
     assert not judged(before, WELL, time_limit_s=5.0).is_healthy
 
 
-def test_other_devices_are_left_to_the_other_gate() -> None:
+def test_other_devices_are_judged_by_the_other_gate() -> None:
     time = Time()
     reader = FakeHostDriver("leaf01", FakeDevice(time, {}, {}), lambda _device, _operation: None)
     answer = HostGate(FABRIC, others)(GateQuestion("leaf01", Moment.BEFORE, reader, (), Risk.LOW))
@@ -173,7 +173,7 @@ def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
         (printed(link=LINK.replace(',"LOWER_UP"', "")), replace(WELL, is_dark=True, answers=("10.0.0.0",))),
     ],
 )
-def test_what_a_host_says_of_its_rails(text: str, expected: RailState) -> None:
+def test_reports_about_rails(text: str, expected: RailState) -> None:
     assert rails.rail_states(text, RAILS, {"rail0": ("10.0.0.0",)}, "gpu01") == (expected,)
 
 
@@ -181,6 +181,6 @@ Broken = Callable[[str], str]
 
 
 @pytest.mark.parametrize("broken", [lambda _text: "", lambda text: text[:-5], lambda text: text.replace("{", "<", 1)])
-def test_what_makes_no_sense_is_told(broken: Broken) -> None:
+def test_garbage_from_a_host_is_reported(broken: Broken) -> None:
     with pytest.raises(DeviceError, match="gpu01: the state of its rails cannot be read"):
         rails.rail_states(broken(printed()), RAILS, {}, "gpu01")

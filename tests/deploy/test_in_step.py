@@ -1,4 +1,4 @@
-"""Hosts that change together: applied in one run, and each for itself in all else."""
+"""Hosts that change in one batch: one Ansible run applies them, everything else is per host."""
 
 from collections.abc import Iterator, Mapping
 
@@ -48,7 +48,7 @@ def test_hosts_of_a_wave_are_applied_in_one_run(found: Scene) -> None:
     ("operation", "kind"),
     [("load_candidate", "refused"), ("check_in_step", "unreachable"), ("commit_config", "refused")],
 )
-def test_one_that_fails_goes_back_and_the_others_are_done(found: Scene, operation: str, kind: str) -> None:
+def test_a_failed_host_is_reverted_and_the_others_are_done(found: Scene, operation: str, kind: str) -> None:
     found.devices["gpu02"].faults = [Fault(operation, kind)]
     outcome = found.apply(max_fail=1)
     assert {name for name, result in results(outcome).items() if result == "done"} == {"gpu01", "gpu05", "gpu06"}
@@ -56,7 +56,7 @@ def test_one_that_fails_goes_back_and_the_others_are_done(found: Scene, operatio
     assert all(map(found.is_intended, ("gpu01", "gpu05", "gpu06")))
 
 
-def test_a_host_that_is_lost_on_the_way_goes_back_whatever_it_shows(found: Scene) -> None:
+def test_a_host_that_is_lost_during_the_run_is_reverted_whatever_it_shows(found: Scene) -> None:
     found.devices["gpu02"].faults = [Fault("commit_config", "lost")]
     outcome = found.apply()
     assert results(outcome) == {**dict.fromkeys(HOSTS, "done"), "gpu02": "reverted"}
@@ -65,7 +65,7 @@ def test_a_host_that_is_lost_on_the_way_goes_back_whatever_it_shows(found: Scene
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
-def test_what_a_killed_run_left_half_applied_is_applied_again(found: Scene, *, is_whole: bool) -> None:
+def test_hosts_half_applied_by_a_killed_run_are_applied_again(found: Scene, *, is_whole: bool) -> None:
     def strike(device: str, operation: str) -> None:
         if (device, operation) == ("gpu06", "commit_config, done"):
             raise Killed
@@ -82,7 +82,7 @@ def test_what_a_killed_run_left_half_applied_is_applied_again(found: Scene, *, i
     assert all(map(found.is_intended, HOSTS))
 
 
-def test_a_run_that_cannot_be_made_is_taken_back_on_every_host(found: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_cannot_start_is_reverted_on_every_host(found: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_self: object, _others: object, _revert_in: object) -> Mapping[str, NetkitError]:
         raise AccessError(Problem("there is no Ansible here"))
 
@@ -94,7 +94,7 @@ def test_a_run_that_cannot_be_made_is_taken_back_on_every_host(found: Scene, mon
     assert all(map(found.is_as_before, HOSTS))
 
 
-def test_hosts_that_were_being_applied_when_netkit_died_are_brought_in_order(found: Scene) -> None:
+def test_hosts_being_applied_when_netkit_was_killed_are_recovered(found: Scene) -> None:
     def strike(device: str, operation: str) -> None:
         if (device, operation) == ("gpu05", "commit_config"):
             raise Killed
@@ -103,7 +103,7 @@ def test_hosts_that_were_being_applied_when_netkit_died_are_brought_in_order(fou
     journal = found.journal()
     with pytest.raises(Killed):
         found.apply(journal)
-    assert not found.is_as_before("gpu01")  # gpu05 and gpu06 had not come to it
+    assert not found.is_as_before("gpu01")  # it had not reached gpu05 and gpu06
     assert found.is_as_before("gpu06")
     found.strike = lambda _device, _operation: None
     outcome = found.resume(journal)

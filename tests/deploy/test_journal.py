@@ -1,4 +1,4 @@
-"""A run on disk: whole lines only, whatever happened to the process that wrote them."""
+"""A run on disk: only complete lines are read, whatever happened to the process that wrote them."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def journal(folder: Path) -> Journal:
     return Journal(folder / "run")
 
 
-def test_half_a_line_is_skipped_and_the_next_one_is_whole(tmp_path: Path) -> None:
+def test_half_a_line_is_skipped_and_the_next_one_is_read(tmp_path: Path) -> None:
     first = journal(tmp_path)
     first.step("load", "leaf01", wave=2)
     first.step("commit", "leaf01", wave=2, revert_s=60)
@@ -57,7 +57,7 @@ def test_half_a_line_is_skipped_and_the_next_one_is_whole(tmp_path: Path) -> Non
 
 @settings(max_examples=examples(60))
 @given(noise=st.binary(max_size=200).filter(lambda noise: b"\n" not in noise))
-def test_what_is_no_whole_line_of_a_journal_is_skipped(tmp_path_factory: object, noise: bytes) -> None:
+def test_incomplete_lines_of_a_journal_are_skipped(tmp_path_factory: object, noise: bytes) -> None:
     folder = tmp_path_factory.mktemp("noise")  # type: ignore[attr-defined]
     found = journal(folder)
     (found.folder / JOURNAL).write_bytes(noise)
@@ -66,7 +66,7 @@ def test_what_is_no_whole_line_of_a_journal_is_skipped(tmp_path_factory: object,
     assert [(entry.step, entry.device) for entry in found.entries()][-1] == ("load", "leaf01")
 
 
-def test_lines_of_many_threads_are_all_there_and_whole(tmp_path: Path) -> None:
+def test_lines_of_many_threads_are_complete(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "lines")
     words = [f"{number:04}" * 20 for number in range(200)]
     threads = [threading.Thread(target=lambda part=part: [*map(ledger.add, words[part::8])]) for part in range(8)]
@@ -78,7 +78,7 @@ def test_lines_of_many_threads_are_all_there_and_whole(tmp_path: Path) -> None:
     assert sorted(line.strip() for line in lines(tmp_path / "lines")) == words
 
 
-def test_what_ran_before_is_kept_with_files_that_were_not_there(tmp_path: Path) -> None:
+def test_configurations_before_are_kept_with_files_that_did_not_exist(tmp_path: Path) -> None:
     found = journal(tmp_path)
     running = Running({"config_db.json": "{}\n", "frr.conf": None}, "202411")
     found.keep("leaf01", running)
@@ -86,7 +86,7 @@ def test_what_ran_before_is_kept_with_files_that_were_not_there(tmp_path: Path) 
     assert found.before("leaf02") is None
 
 
-def test_a_full_disk_is_told_and_no_later_line_is_taken(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_no_later_line_is_accepted(tmp_path: Path) -> None:
     found = journal(tmp_path)
     (found.folder / JOURNAL).symlink_to("/dev/full")
     for _ in range(2):
@@ -97,7 +97,7 @@ def test_a_full_disk_is_told_and_no_later_line_is_taken(tmp_path: Path) -> None:
     found.close()
 
 
-def test_a_disk_that_takes_less_than_a_line_counts_as_full(tmp_path: Path) -> None:
+def test_a_partial_write_counts_as_a_full_disk(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", FILL, str(tmp_path / "lines")], cwd=ROOT, stdout=subprocess.PIPE) as p:
         said, _ = p.communicate()
     assert said.decode().split() == ["taken", "refused", "refused"]
@@ -109,7 +109,7 @@ def test_a_disk_that_takes_less_than_a_line_counts_as_full(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("place", ["file/runs/run", "file"])
-def test_a_run_that_cannot_be_kept_does_not_begin(tmp_path: Path, place: str) -> None:
+def test_a_run_that_cannot_be_journalled_does_not_start(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with scene() as found, pytest.raises(DeployError, match=r"cannot be written: .*; make room or check permissions"):
         found.apply(Journal(tmp_path / place / "run"))
@@ -123,7 +123,7 @@ class Full(Journal):
         raise JournalError(Problem(f"no space left for {name}"))
 
 
-def test_a_run_that_began_to_be_kept_leaves_nothing() -> None:
+def test_a_run_that_could_not_be_created_leaves_nothing() -> None:
     with scene() as found:
         with pytest.raises(DeployError) as caught:
             found.apply(Full(found.journal().folder))
@@ -131,7 +131,7 @@ def test_a_run_that_began_to_be_kept_leaves_nothing() -> None:
         assert [*found.root.glob("*/")] == []
 
 
-def test_after_a_file_that_could_not_be_written_no_line_is(tmp_path: Path) -> None:
+def test_after_a_failed_write_of_a_file_no_line_is_written(tmp_path: Path) -> None:
     found = journal(tmp_path)
     found.step("preflight", "leaf01")
     (found.folder / "before" / ".leaf01.json").mkdir()
@@ -144,7 +144,7 @@ def test_after_a_file_that_could_not_be_written_no_line_is(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("line", ["garbage", '{"at_s": "now", "step": "load"}', '{"at_s": NaN, "step": "load"}', "[]"])
-def test_a_line_that_is_none_is_named_and_nothing_is_taken_from_the_others(tmp_path: Path, line: str) -> None:
+def test_a_malformed_line_is_named_and_not_read_with_the_others(tmp_path: Path, line: str) -> None:
     found = journal(tmp_path)
     found.step("load", "leaf01")
     found.close()

@@ -1,6 +1,6 @@
-"""From empty, a change, a removal, no change, and all the way back on every platform; no secret is left.
+"""Deploy from empty, change, remove, redeploy and roll back on every platform; no secret is printed.
 
-Every day on one platform; on the others from empty and back. The tests of their drivers change and remove, too.
+By default one platform runs all of it, the others from empty and back: the tests of their drivers cover the rest.
 """
 
 from dataclasses import replace
@@ -28,14 +28,14 @@ LESS: dict[str, Any] = {"units": [{"unit": 1, "hosts": 1}], "services": {"dns": 
 
 
 def fleets(platform: str, first: Fleet) -> tuple[Fleet, Fleet, Fleet]:
-    """Return the switches as they are intended at first, after a change, and after a removal."""
+    """The intended switches at first, after a change, and after a removal."""
     change = merged({**FIRST}, CHANGES[platform])
     changed = replace(first, fabric=built(values(platform, change)))
     return first, changed, replace(first, fabric=built(values(platform, {**change, **LESS})))
 
 
 def deployed(fleet: Fleet) -> Journal:
-    """Deploy until there is nothing to do any more."""
+    """Deploy until the plan is empty."""
     journal = fleet.journal()
     outcome = fleet.apply(journal=journal, is_disruptive_allowed=True)
     assert outcome.exit_code == 0, reasons(outcome)
@@ -46,13 +46,13 @@ def deployed(fleet: Fleet) -> Journal:
 
 
 def taken_back(outcome: Outcome) -> bool:
-    """Whether every device is what it was."""
+    """Whether every device runs what it ran before."""
     assert set(results(outcome).values()) <= {"done", "unchanged"}, reasons(outcome)
     return outcome.exit_code == 0
 
 
 @pytest.mark.parametrize("platform", daily(["nvue", "sonic", "eos", "frr"], "nvue"))
-def test_from_empty_then_a_change_then_a_removal_and_all_the_way_back(platform: str, tmp_path: Path) -> None:
+def test_from_empty_then_a_change_then_a_removal_and_everything_rolled_back(platform: str, tmp_path: Path) -> None:
     assert_goes_and_comes_back(platform, tmp_path, 3)
 
 
@@ -62,7 +62,7 @@ def test_from_empty_and_back(platform: str, tmp_path: Path) -> None:
 
 
 def assert_goes_and_comes_back(platform: str, tmp_path: Path, count: int) -> None:
-    """Deploy so many of the fleets, one after the other, and take each back."""
+    """Deploy this many of the fleets in order, then roll each back."""
     intent = values(platform, FIRST)
     reported: list[DeployEvent] = []
     with running(write_fabric(tmp_path / "fabric", intent), "--bare", name="b") as lab:

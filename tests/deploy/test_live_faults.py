@@ -18,7 +18,7 @@ from tests.lab.running import RunningLab, needs_lab, running, until, write_fabri
 pytestmark = needs_lab
 EIGHT = {"rails": 4, "switches": {"spine": {"slots": 4}}}
 IMPATIENCE_S = 6.0
-"""How long to wait for a switch that is known to fail."""
+"""Time limits for a switch that is known to fail."""
 Fault = tuple[str, ...]
 End = tuple[DeviceResult, ConfigState, int]
 UNREACHED = (DeviceResult.UNREACHABLE, ConfigState.AS_BEFORE, 4)
@@ -30,7 +30,7 @@ DONE = (DeviceResult.DONE, ConfigState.INTENDED, 0)
 
 @pytest.fixture(scope="module")
 def eight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot a fabric of 4 leaves and 4 spines, as intended."""
+    """Boot a fabric of 4 leaves and 4 spines with the intended configurations."""
     fabric = write_fabric(tmp_path_factory.mktemp("fabric"), values("nvue", EIGHT))
     with running(fabric, name="e") as booted:
         yield booted
@@ -38,20 +38,19 @@ def eight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
 
 @pytest.fixture
 def fleet(eight: RunningLab, tmp_path: Path) -> Iterator[Fleet]:
-    """Return the fabric with a change that no test before has made: every switch stands somewhere else now."""
+    """The fabric with a change that no earlier test has made: every switch gets a new location."""
     changed = {**EIGHT, "services": {"snmp": {"location": tmp_path.name}}}
     yield Fleet(eight, tmp_path / "runs", built(values("nvue", changed)))
     assert eight.lab("heal", "--all").returncode == 0
 
 
 class Trouble:
-    """Faults that strike when their device comes to a phase, and may be healed in another."""
+    """Faults that are injected when their device enters a phase, and may be healed in another."""
 
     def __init__(self, lab: RunningLab, faults: Mapping[str, tuple[Phase, Fault]], heal: Phase | None = None) -> None:
         self._lab, self._faults, self._heal = lab, faults, heal
 
     def __call__(self, event: DeployEvent) -> None:
-        """Strike or heal."""
         phase, fault = self._faults.get(event.device, (None, ())) if event.wave else (None, ())
         if fault and event.phase is phase:
             broken(self._lab, event.device, fault)
@@ -74,12 +73,12 @@ def ends(outcome: Outcome) -> dict[str, End]:
 
 
 def unwitnessed(outcome: Outcome) -> list[str]:
-    """Return those that went back since a neighbour broke before it could say how its session with them is."""
+    """Devices that were reverted because a neighbor failed before it could report its session with them."""
     return [one.device for one in outcome.devices if any("no longer answers" in said for said in one.reasons)]
 
 
 def established(fleet: Fleet) -> set[tuple[str, str]]:
-    """Return the BGP sessions that are up."""
+    """The BGP sessions that are up."""
     found = set()
     for name in fleet.names:
         driver = fleet.connect(name)
@@ -90,14 +89,14 @@ def established(fleet: Fleet) -> set[tuple[str, str]]:
 
 
 def held_to(fleet: Fleet, outcome: Outcome, expected: Mapping[str, End]) -> None:
-    """Hold an outcome to what is expected of some, with the others done, and to what the switches run."""
+    """Compare an outcome with the expected exceptions, all others done, and with the running configurations."""
     assert ends(outcome) == {**dict.fromkeys(fleet.names, DONE), **expected}, reasons(outcome)
     assert fleet.lab.lab("heal", "--all").returncode == 0
     left = {name for name, (_, state, _) in expected.items() if state is ConfigState.AS_BEFORE}
     assert {device.name for device in fleet.plan().changed} == left
 
 
-def test_who_cannot_be_changed_is_as_before_and_the_others_are_done(fleet: Fleet) -> None:
+def test_switches_that_cannot_be_changed_are_as_before_and_the_others_done(fleet: Fleet) -> None:
     faults = {
         "leaf01": ("unreachable",),
         "leaf02": ("unreachable", "manner=silently"),
@@ -115,7 +114,7 @@ def test_who_cannot_be_changed_is_as_before_and_the_others_are_done(fleet: Fleet
     held_to(fleet, outcome, dict.fromkeys(faults, UNREACHED))
 
 
-def test_a_change_that_does_not_work_out_goes_back_and_a_slow_or_cut_one_is_done(fleet: Fleet) -> None:
+def test_a_failed_change_is_reverted_and_a_slow_or_disconnected_switch_is_done(fleet: Fleet) -> None:
     faults = {
         "leaf01": (Phase.LOAD, ("slow", "seconds=0.3")),
         "leaf02": (Phase.LOAD, ("drops-after-commit", "seconds=3")),
@@ -130,7 +129,7 @@ def test_a_change_that_does_not_work_out_goes_back_and_a_slow_or_cut_one_is_done
     assert "it runs the intended configuration, which may not be saved" in reasons(outcome)
 
 
-def test_who_fails_after_its_change_is_taken_back_when_it_answers_again(fleet: Fleet) -> None:
+def test_a_switch_that_fails_after_its_change_is_reverted_when_it_answers_again(fleet: Fleet) -> None:
     faults = {
         "leaf01": (Phase.CONNECT, ("unreachable", "manner=silently")),
         "leaf02": (Phase.CONNECT, ("refuses-auth",)),
@@ -144,7 +143,7 @@ def test_who_fails_after_its_change_is_taken_back_when_it_answers_again(fleet: F
     held_to(fleet, outcome, {**dict.fromkeys(unwitnessed(outcome), REVERTED), **dict.fromkeys(faults, LOST)})
 
 
-def test_who_never_answers_again_is_not_known_and_goes_back_by_itself(fleet: Fleet) -> None:
+def test_a_switch_that_never_answers_again_is_unknown_and_reverts_by_itself(fleet: Fleet) -> None:
     before = fleet.configs()
     fleet.on_event = Trouble(fleet.lab, {"leaf04": (Phase.CONNECT, ("unreachable",))})
     outcome = fleet.apply(limit=("leaf04",), revert_s=8, settle_s=3)
@@ -154,7 +153,7 @@ def test_who_never_answers_again_is_not_known_and_goes_back_by_itself(fleet: Fle
     assert fleet.configs() == before
 
 
-def test_a_budget_that_is_spent_leaves_the_rest_alone(fleet: Fleet) -> None:
+def test_an_exhausted_budget_leaves_the_rest_unchanged(fleet: Fleet) -> None:
     plan = fleet.plan()
     broken(fleet.lab, "leaf02", ("unreachable",))
     outcome = fleet.apply(plan)
@@ -164,7 +163,7 @@ def test_a_budget_that_is_spent_leaves_the_rest_alone(fleet: Fleet) -> None:
     assert {device.name for device in fleet.plan().changed} == set(fleet.names)
 
 
-def test_a_change_that_breaks_bgp_is_taken_back_on_the_first_device(fleet: Fleet) -> None:
+def test_a_change_that_breaks_bgp_is_reverted_on_the_first_device(fleet: Fleet) -> None:
     def by_hand(_file: str, text: str) -> str:
         return re.sub(r"remote-as: \d+", "remote-as: 64999", text)
 
@@ -195,7 +194,7 @@ def test_a_switch_that_restarts_before_it_is_confirmed_is_as_before(fleet: Fleet
 
 
 WIDER = "le 28"
-"""What the filters accept once units may hold more hosts."""
+"""The host prefixes that the filters accept once units may hold more hosts."""
 LOADS = f"until vtysh -c 'show running-config' | grep -q '{WIDER}'; do :; done"
 DIES = 'sudo -n kill -9 "$(cat /run/frr/bgpd.pid)"'
 
@@ -207,7 +206,7 @@ DIES = 'sudo -n kill -9 "$(cat /run/frr/bgpd.pid)"'
         pytest.param(False, id="while its health is checked"),
     ],
 )
-def test_a_change_during_which_a_daemon_dies_is_whole_or_taken_back(*, is_early: bool, tmp_path: Path) -> None:
+def test_a_change_during_which_a_daemon_dies_is_complete_or_reverted(*, is_early: bool, tmp_path: Path) -> None:
     few, many = (staged("frr", ["supernet", name]) for name in ("lower ceilings", "higher ceilings"))
     with running(write_fabric(tmp_path, few), name="dies") as lab, ThreadPoolExecutor() as beside:
         site = Site(lab, tmp_path, has_forks=False)

@@ -1,4 +1,4 @@
-"""What the gate asks of hosts for a change of their switches, on a running lab: over SSH, with real pings and CNPs."""
+"""The health gate of hosts during a change of their switches, on a running lab: over SSH, with real pings and CNPs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ pytestmark = needs_lab
 INTENT = intent(units=[{"unit": 1, "hosts": 4}])
 RAIL = frozenset({0})
 WINDOW_S = 12.0
-"""The NICs of a lab send four CNPs a second, of which a shorter window sees too few to compare."""
+"""The NICs of a lab send four CNPs a second; a shorter window counts too few to compare."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Bed:
 
 @pytest.fixture(scope="module")
 def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
-    """Boot two leaves and four hosts, three of which send more to the fourth than its link carries."""
+    """Boot two leaves and four hosts, three of which overload the link of the fourth."""
     with (
         pytest.MonkeyPatch.context() as patch,
         running(write_fabric(tmp_path_factory.mktemp("fabric"), INTENT), name="c") as lab,
@@ -91,7 +91,7 @@ def test_a_change_after_which_cnps_are_lost_is_worse_until_they_arrive_again(bed
     assert gate(question(Moment.AFTER, sample=before.sample, time_limit_s=60)).is_healthy
 
 
-def test_a_host_that_does_not_answer_any_more_leaves_its_rail_unknown(bed: Bed) -> None:
+def test_a_host_that_stops_answering_leaves_its_rail_unknown(bed: Bed) -> None:
     gate = bed.gate()
     before = gate(question(Moment.BEFORE))
     assert before == GateAnswer("healthy", (), before.sample)
@@ -110,7 +110,7 @@ def test_without_congestion_there_is_nothing_to_compare(bed: Bed) -> None:
     assert gate(question(Moment.AFTER, sample=before.sample)) == GateAnswer("healthy", said)
 
 
-def test_a_leaf_that_loses_its_gateway_is_worse_though_all_its_sessions_stand(bed: Bed) -> None:
+def test_a_leaf_that_loses_its_gateway_is_worse_although_its_sessions_are_up(bed: Bed) -> None:
     gate = ReachGate(
         bed.fleet.fabric, lambda _question: GateAnswer("healthy"), lambda name: OnlyRails(bed.fleet.connect(name))
     )
@@ -125,19 +125,19 @@ def test_a_leaf_that_loses_its_gateway_is_worse_though_all_its_sessions_stand(be
     assert gate(question(Moment.AFTER, sample=before.sample, time_limit_s=60)).is_healthy
 
 
-def test_a_leaf_whose_new_prefix_its_spines_still_filter_goes_back(bed: Bed, tmp_path: Path) -> None:
-    """The summary of a leaf grows with the ceiling of hosts, and spines take only the length they know."""
+def test_a_leaf_whose_new_prefix_is_still_filtered_by_spines_is_reverted(bed: Bed, tmp_path: Path) -> None:
+    """The summary of a leaf grows with max_hosts, and spines accept only the old length."""
     wider = built({**INTENT, "ceilings": {**INTENT["ceilings"], "hosts_per_unit": 16}})
     fleet = Fleet(bed.lab, tmp_path / "runs", wider)
     assert {device.risk for device in fleet.plan().changed} == {Risk.LOW}
     sessions = SessionGate(wider, fleet.connect)
     fleet.gate = ReachGate(wider, sessions, lambda name: OnlyRails(fleet.connect(name)))
     before = fleet.configs()
-    plan = replace(fleet.plan(), steps=(), bridges=())  # not in the order that would be safe
+    plan = replace(fleet.plan(), steps=(), bridges=())  # without the safe order
     outcome = fleet.apply(plan, limit=("leaf01",), settle_s=20)
     assert results(outcome)["leaf01"] == "reverted", reasons(outcome)
     assert "rail1 does not answer any more at" in reasons(outcome)
     assert fleet.configs() == before
-    fleet.gate = sessions  # all sessions stand, and bring routes
+    fleet.gate = sessions  # all sessions are up, and have routes
     outcome = fleet.apply(plan, limit=("leaf01",))
     assert results(outcome)["leaf01"] == "done", reasons(outcome)

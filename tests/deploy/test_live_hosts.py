@@ -1,4 +1,4 @@
-"""Deploys to the GPU hosts of a running lab: its sshd, Ansible, netplan, networkd, kernels and leaves are real."""
+"""Deploys to the GPU hosts of a running lab: sshd, Ansible, netplan, networkd, kernels and leaves are real."""
 
 import re
 import signal
@@ -48,14 +48,14 @@ Kept = dict[str, tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """Boot a fabric that is as intended; each test leaves it so."""
+    """Boot a fabric with the intended configurations; each test restores them."""
     with running(write_fabric(tmp_path_factory.mktemp("hosts"), INTENT)) as lab:
         yield bench(lab, INTENT, tmp_path_factory.mktemp("work"))
 
 
 @pytest.fixture
 def site(up: Bench, tmp_path: Path) -> Iterator[Site]:
-    """Return the lab for a user who never did anything yet."""
+    """The lab for a new user."""
     found = Site(up.lab, tmp_path)
     yield found
     write_fabric(up.lab.fabric, INTENT)
@@ -68,7 +68,7 @@ def kept(up: Bench) -> Kept:
 
 
 def stripped(up: Bench) -> None:
-    """Take all of netkit's off the hosts."""
+    """Remove everything that netkit manages from the hosts."""
     drivers = [up.driver(name) for name in HOSTS]
     for driver in drivers:
         driver.load_candidate(Candidate({LIST: NOTHING}, (), "ansible"))
@@ -77,7 +77,7 @@ def stripped(up: Bench) -> None:
 
 
 def moments(up: Bench) -> dict[str, list[str]]:
-    """Return when the kernels of all hosts told of which rail, since they were watched."""
+    """Kernel log times of each rail's changes on all hosts, since the watch began."""
     found: dict[str, list[str]] = {}
     for name in HOSTS:
         for at, rail in SEEN.findall(up.lab.shell(name, "kill $(cat /tmp/watch); cat /tmp/seen")):
@@ -85,7 +85,7 @@ def moments(up: Bench) -> dict[str, list[str]]:
     return {rail: sorted(times) for rail, times in found.items()}
 
 
-def test_from_bare_then_a_change_then_all_the_way_back(up: Bench, site: Site) -> None:
+def test_from_bare_hosts_then_a_change_then_rolled_back(up: Bench, site: Site) -> None:
     stripped(up)
     bare = kept(up)
     assert site.netkit("deploy", *ON_HOSTS).returncode == 0
@@ -99,7 +99,7 @@ def test_from_bare_then_a_change_then_all_the_way_back(up: Bench, site: Site) ->
     assert done.returncode == 0, done.stdout + done.stderr
     seen = moments(up)
     assert sorted(seen) == ["rail0", "rail1"]
-    assert all(seen.values())  # no traffic: all rails of a host in one step
+    assert all(seen.values())  # no traffic: all rails of a host change in one step
     for name in HOSTS:
         assert up.lab.shell(name, "cat /sys/class/net/rail0/mtu /sys/class/net/rail1/mtu") == "4200\n4200\n"
         assert "via" not in up.lab.shell(name, "ip -4 route show table 100 10.128.128.0/29")
@@ -116,7 +116,7 @@ def test_from_bare_then_a_change_then_all_the_way_back(up: Bench, site: Site) ->
 
 
 @pytest.mark.whole
-def test_plain_ansible_with_netkits_own_inventory_deploys_verifies_and_takes_back(up: Bench, site: Site) -> None:
+def test_plain_ansible_with_the_inventory_of_netkit_deploys_verifies_and_reverts(up: Bench, site: Site) -> None:
     before = kept(up)
     write_fabric(up.lab.fabric, CHANGED)
     place = up.folder / "hosts.yaml"
@@ -135,7 +135,7 @@ def test_plain_ansible_with_netkits_own_inventory_deploys_verifies_and_takes_bac
 
 
 @pytest.mark.whole
-def test_a_host_lost_in_the_middle_goes_back_and_the_other_is_done(up: Bench, site: Site) -> None:
+def test_a_host_lost_during_its_change_is_reverted_and_the_other_is_done(up: Bench, site: Site) -> None:
     before = kept(up)
     write_fabric(up.lab.fabric, CHANGED)
     own = up.lab.fabric / "playbooks" / "tasks"
@@ -156,12 +156,12 @@ def test_a_host_lost_in_the_middle_goes_back_and_the_other_is_done(up: Bench, si
 
 
 def steps(site: Site) -> list[tuple[str, str]]:
-    """Return the steps of the newest run."""
+    """The steps of the newest run."""
     return [(entry.step, entry.device) for run in site.runs()[-1:] for entry in Journal(run).entries()]
 
 
 def waits(up: Bench, device: str) -> bool:
-    """Whether a host waits for a confirmation."""
+    """Whether a change on a host waits for its confirmation."""
     driver = up.driver(device)
     found = driver.has_pending_commit()
     driver.close()
@@ -180,7 +180,7 @@ def killed(up: Bench, site: Site, *options: str) -> None:
 
 
 @pytest.mark.whole
-def test_a_killed_deploy_is_resumed_though_its_ansible_still_runs(up: Bench, site: Site) -> None:
+def test_a_killed_deploy_is_resumed_although_its_ansible_still_runs(up: Bench, site: Site) -> None:
     write_fabric(up.lab.fabric, CHANGED)
     killed(up, site)
     done = site.netkit("deploy", "--resume")
@@ -192,11 +192,11 @@ def test_a_killed_deploy_is_resumed_though_its_ansible_still_runs(up: Bench, sit
 
 
 @pytest.mark.whole
-def test_nobody_confirms_for_a_deploy_that_was_killed_and_the_hosts_go_back(up: Bench, site: Site) -> None:
+def test_a_killed_deploy_is_not_confirmed_and_its_hosts_revert(up: Bench, site: Site) -> None:
     before = kept(up)
     write_fabric(up.lab.fabric, CHANGED)
     killed(up, site, "--confirm-within", "45")
-    for fabric in (INTENT, CHANGED):  # the second is what the hosts run for the moment
+    for fabric in (INTENT, CHANGED):  # the hosts run the second until their timer expires
         write_fabric(up.lab.fabric, fabric)
         again = site.netkit("deploy", *ON_HOSTS)
         assert again.returncode == 3, again.stderr
@@ -232,11 +232,11 @@ def changed(up: Bench, site: Site, **edits: Edit) -> Outcome:
     )
 
 
-def test_a_change_that_breaks_a_rail_is_taken_back_on_the_first_host(up: Bench, site: Site) -> None:
+def test_a_change_that_breaks_a_rail_is_reverted_on_the_first_host(up: Bench, site: Site) -> None:
     before = kept(up)
 
     def elsewhere(text: str) -> str:
-        """Move rail1 to a wire on which nobody answers."""
+        """Move rail1 to a link without a neighbor."""
         return re.sub(r"10\.128\.128\.(\d)(?!/29)", r"10.128.140.\1", text)
 
     outcome = changed(up, site, netplan_yaml=elsewhere)

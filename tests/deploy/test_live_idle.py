@@ -1,4 +1,4 @@
-"""`netkit deploy --disruptive` on a running lab: it waits for nobody where traffic rests, and stops where it moves."""
+"""`netkit deploy --disruptive` on a running lab: it proceeds where no traffic flows, and stops where some does."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +14,13 @@ ON_A_LEAF = ("deploy", "--yes", "--limit", "leaf01", "--disruptive")
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot a small fabric, as intended."""
+    """Boot a small fabric with the intended configurations."""
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), intent()), name="i") as booted:
         yield booted
 
 
 def thresholds(lab: RunningLab, max_bytes: int) -> None:
-    """Change the intent: ECN begins elsewhere, for which queues are laid out anew."""
+    """Change the ECN thresholds in the intent, which reprograms queues."""
     write_fabric(lab.fabric, intent(lossless={"ecn": {400: {"min_bytes": 200_000, "max_bytes": max_bytes}}}))
 
 
@@ -29,7 +29,7 @@ def load(lab: RunningLab, state: str) -> None:
     assert (done.returncode, done.stdout) == (0, f"load {state}\n"), done.stderr
 
 
-def test_an_idle_leaf_changes_without_busy_and_one_under_load_does_not(lab: RunningLab, tmp_path: Path) -> None:
+def test_an_idle_leaf_changes_without_busy_option_and_a_loaded_one_does_not(lab: RunningLab, tmp_path: Path) -> None:
     site = Site(lab, tmp_path)
     thresholds(lab, 900_000)
     refused = site.netkit(*ON_A_LEAF)

@@ -1,4 +1,4 @@
-"""Deploys killed after a change was confirmed, or while it is taken back, and gone on with."""
+"""Deploys killed after a change was confirmed or while it is reverted, then resumed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = needs_lab
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot a fabric of 2 leaves and 2 spines, as intended."""
+    """Boot a fabric of 2 leaves and 2 spines with the intended configurations."""
     with kill_scene.four(tmp_path_factory.mktemp("fabric")) as booted:
         yield booted
 
@@ -29,7 +29,7 @@ def test_a_run_killed_at_any_step_is_finished_by_resume(four: RunningLab, tmp_pa
 
 
 @pytest.mark.parametrize("step", daily(ONLY_AFTER_A_FAILURE, "rollback"))
-def test_a_run_killed_while_it_takes_a_device_back_does_so_when_resumed(
+def test_a_run_killed_while_it_reverts_a_device_finishes_that_when_resumed(
     four: RunningLab, tmp_path: Path, step: str
 ) -> None:
     fleet = kill_scene.changed(four, tmp_path, step)

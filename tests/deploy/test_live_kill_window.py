@@ -1,4 +1,4 @@
-"""Deploys killed while a change waits to be confirmed, and gone on with."""
+"""Deploys killed while a change waits for its confirmation, then resumed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ pytestmark = needs_lab
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot a fabric of 2 leaves and 2 spines, as intended."""
+    """Boot a fabric of 2 leaves and 2 spines with the intended configurations."""
     with kill_scene.four(tmp_path_factory.mktemp("fabric")) as booted:
         yield booted
 

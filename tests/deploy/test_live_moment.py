@@ -1,4 +1,4 @@
-"""`netkit deploy` on a running lab, killed at moments it does not choose, more than once, and gone on with."""
+"""`netkit deploy` on a running lab, killed at arbitrary moments, more than once, and resumed."""
 
 import os
 import random
@@ -17,29 +17,29 @@ from tests.lab.running import RunningLab, intent, needs_lab, running, until, wri
 pytestmark = needs_lab
 SWITCHES = ("leaf01", "leaf02", "spine01", "spine02")
 MOST_LINES = 60
-"""How many lines the journal of a whole run has, or a few less."""
+"""About as many lines as the journal of a whole run has."""
 CONFIRM_WITHIN_S = 30
 ROUNDS, KILLS = 3, 2
 FIRST_SEED = int(os.environ.get("NETKIT_FIRST_SEED", "0"))
-"""Other moments are tried with another number."""
+"""Another number selects other moments."""
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot a small fabric, as intended."""
+    """Boot a small fabric with the intended configurations."""
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), intent()), name="m") as booted:
         yield booted
 
 
 class Chance:
-    """Moments that look like chance and are the same in every run."""
+    """Pseudo-random moments that are the same in every run."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 (moments, not secrets)
 
     def kill(self, site: Site, *words: str) -> int:
-        """Start netkit, kill it when its journal has grown by some lines and a moment has passed, and return how it
-        ended: it may have been quicker."""
+        """Start netkit, kill it some lines of its journal and a moment later, and return its exit code:
+        it may have finished first."""
         lines, moment_s = self._random.randint(0, MOST_LINES // KILLS), self._random.uniform(0, 0.5)
         before = journal_lines(site)
         process = site.started(*words)
@@ -82,7 +82,7 @@ def test_a_run_killed_at_any_moment_is_finished_by_resume(lab: RunningLab, tmp_p
 
 
 def by_their_timers(site: Site, before: dict[str, str], row: str) -> None:
-    """Hold switches that nobody comes back to to what they run when every timer has run out."""
+    """Compare abandoned switches with what they must run once every timer has expired."""
     fleet = Fleet(site.lab, site.home, built(intent()))
 
     def is_waiting() -> bool:

@@ -1,6 +1,6 @@
-"""Changes rolled in a lab while all addresses of all hosts call each other: lost where the plan says, and only there.
+"""Changes deployed in a lab while all addresses of all hosts ping each other: lost only where the plan predicts it.
 
-The suite rolls a few. NETKIT_ROLLS=frr,nvue,sonic,eos rolls the whole table on each of these: half an hour each.
+A few run by default. NETKIT_ROLLS=frr,nvue,sonic,eos deploys the whole table on each of these: half an hour each.
 """
 
 import os
@@ -22,11 +22,11 @@ from tests.plan.test_order import EDITS, TABLE, merged
 pytestmark = needs_lab
 WHOLE = tuple(filter(None, os.environ.get("NETKIT_ROLLS", "").split(",")))
 STEADY: dict[str, Any] = {"routing": {"bfd": {"interval_ms": 1000, "multiplier": 3}}}
-"""BFD that a busy machine does not disturb."""
+"""BFD timers that a busy machine does not trip."""
 
 
 def values(platform: str, edits: Iterable[str]) -> dict[str, Any]:
-    """Return the intent of a variant of the small fabric."""
+    """The intent of a variant of the small fabric."""
     return variant(platform, merged(*(EDITS[name] for name in edits)))
 
 
@@ -42,21 +42,21 @@ def rolling(folder: Path, booted: dict[str, Any]) -> Iterator[Rolling]:
 
 
 def assert_rolls(lab: Rolling, intent: dict[str, Any], *command: str) -> Plan:
-    """Deploy an intent, and hold every loss against the plan."""
+    """Deploy an intent, and compare every loss with the plan."""
     found = lab.roll(intent, *command)
     assert not (strange := differences(found)), "\n".join(strange)
     return found.plan
 
 
 def differences(found: Rolled) -> list[str]:
-    """Return what the lab did and the plan does not say, or the other way round."""
+    """Losses of the lab that the plan does not predict, or the reverse."""
     assert found.sent > 10 * found.pairs * found.took_s, "too few packets to prove anything"
     return [*found.wrong, *(str(one) for one in found.lost if not one.is_named)]
 
 
 @pytest.mark.parametrize("platform", ["frr", "nvue"])
 @pytest.mark.whole
-def test_summaries_of_another_length_lose_no_packet_there_or_back(platform: str, tmp_path: Path) -> None:
+def test_another_length_of_summaries_loses_no_packet_there_or_back(platform: str, tmp_path: Path) -> None:
     few, many = (values(platform, ["supernet", name]) for name in ("lower ceilings", "higher ceilings"))
     with rolling(tmp_path, few) as lab:
         for intent, command in ((many, ()), (few, ("rollback", "last", "--yes"))):
@@ -66,14 +66,14 @@ def test_summaries_of_another_length_lose_no_packet_there_or_back(platform: str,
             assert not plan.gone
 
 
-def test_a_leaf_alone_is_refused_and_a_drain_of_one_session_goes_on(tmp_path: Path) -> None:
+def test_a_leaf_alone_is_refused_and_the_drain_of_one_session_proceeds(tmp_path: Path) -> None:
     two_units = ["new unit", "lower ceilings"]
     with rolling(tmp_path, values("frr", two_units)) as lab:
         write_fabric(lab.site.lab.fabric, values("frr", ["new unit", "higher ceilings"]))
         alone = lab.site.netkit("deploy", "--yes", "--limit", "leaf01")
         assert alone.returncode == 3
         assert "this leaves the fabric worse than it was" in alone.stderr
-        assert "change these with it: leaf02,spine02" in alone.stderr  # the other unit gets other addresses
+        assert "change these with it: leaf02,spine02" in alone.stderr  # the other unit gets new addresses
         plan = assert_rolls(lab, values("frr", [*two_units, "drained neighbor"]))
         assert not plan.worst
 
@@ -85,7 +85,7 @@ def test_a_leaf_alone_is_refused_and_a_drain_of_one_session_goes_on(tmp_path: Pa
         for name in VERSIONS
     ],
 )
-def test_every_change_of_the_table_loses_what_the_plan_says(platform: str, tmp_path: Path) -> None:
+def test_every_change_of_the_table_loses_what_the_plan_predicts(platform: str, tmp_path: Path) -> None:
     strange: list[str] = []
     with rolling(tmp_path, variant(platform, TABLE["world"])) as lab:
         for number, edits in enumerate(TABLE["rolls"], start=1):

@@ -1,8 +1,8 @@
-"""A change in two stages on running switches, with faults at its steps, while all hosts call each other.
+"""A change in two stages on running switches, with faults at its steps, while all hosts ping each other.
 
-Wherever a run, its resume or its rollback is cut off, each switch runs what it ran, what is intended, or both. From
-there it is finished or taken back, byte for byte, and no packet is lost but by a switch that starts again.
-The suite tries a few of these; `NETKIT_KILLED=frr,sonic,nvue,eos` tries every step on each of these NOSes.
+Wherever a run, its resume or its rollback is cut off, each switch runs the old files, the intended ones, or both.
+From there it is finished or rolled back, byte for byte; only a restarting switch loses packets.
+A few steps run by default; `NETKIT_KILLED=frr,sonic,nvue,eos` runs every step on each of these NOSes.
 """
 
 import difflib
@@ -45,13 +45,13 @@ STEPS = ("preflight", "sample", "load", "commit", "connect", "verify", "gate", "
 SIGNALS = ("SIGKILL", "SIGINT", "SIGTERM", "SIGHUP")
 INTERRUPTED = 1
 SECRET = re.compile(r"@secret:(\w+)@")
-"""What a lab boots with in place of a secret; a rollback fills it in."""
+"""The placeholder with which a lab boots instead of a secret; a rollback fills in the secret."""
 Running = dict[str, dict[str, str | None]]
 
 
 @dataclass(frozen=True)
 class Act:
-    """A command, and what happens to it: the fault, the device, its step, and which time it comes to that."""
+    """A command with its fault: the kind, the device, its step, and at which occurrence of that step."""
 
     verb: str
     fault: str = ""
@@ -101,7 +101,7 @@ EVERY = (
 
 @dataclass
 class Bench:
-    """A lab in which a change is made and taken back, over and over."""
+    """A lab in which a change is made and rolled back, over and over."""
 
     site: Site
     platform: str
@@ -117,7 +117,6 @@ class Bench:
         return intents.fabric(self.intents[self.at])
 
     def running(self) -> Running:
-        """Return what every switch runs."""
         record = json.loads((self.lab.path / "lab.json").read_text(encoding="utf-8"))
         endpoints = lab_endpoints(record, self.lab.path, AccessSettings())
         found: Running = {}
@@ -132,7 +131,7 @@ class Bench:
         return found
 
     def act(self, act: Act, run: str) -> None:
-        """Run a command, with what happens to it."""
+        """Run a command with its fault."""
         words = {"deploy": ("deploy",), "resume": (f"deploy --resume {run}".split()), "rollback": ("rollback", run)}
         netkit = self.site.words(*words[act.verb], "--yes")[3:]
         struck = [act.fault, act.device, act.step, str(act.nth), self.site.lab.name]
@@ -153,7 +152,7 @@ class Bench:
         assert "Traceback" not in done.stderr, said
 
     def assert_known(self, runs: Iterable[Path], before: Running) -> None:
-        """Hold what every switch runs to what the plans of runs name, or what ran before them."""
+        """Assert that every switch runs what a plan names, or what ran before."""
         known: dict[str, list[Files]] = {}
         for name, files in before.items():
             known[name] = [{file: text for file, text in files.items() if text is not None}]
@@ -168,7 +167,7 @@ class Bench:
             assert () in changes, (name, changes)
 
     def tried(self, acts: tuple[Act, ...]) -> None:
-        """Change the fabric with something happening on the way, and come to an end one way or the other."""
+        """Deploy the change with faults on the way, and finish it or roll it back."""
         before, was, runs = self.running(), self.at, set(self.site.runs())
         self.at = 1 - self.at
         write_fabric(self.site.lab.fabric, self.intents[self.at])
@@ -197,7 +196,7 @@ class Bench:
 
 
 def differences(before: Running, after: Running) -> str:
-    """Return what differs between the files of switches, line by line."""
+    """Differences between the files of switches, line by line."""
     lines: list[str] = []
     for name in before:
         for file in {**before[name], **after[name]}:
@@ -217,7 +216,7 @@ def bench(platform: str, folder: Path) -> Iterator[Bench]:
 
 @dataclass
 class Benches:
-    """A lab for one change after the other; another one once a change went wrong, and left who knows what."""
+    """One lab for many changes; a new one after a change that failed and left an unknown state."""
 
     platform: str
     folder: Path
@@ -251,7 +250,7 @@ def named(acts: object) -> str:
 
 @pytest.mark.parametrize("benches", ["frr"], indirect=True)
 @pytest.mark.parametrize("acts", daily(SAMPLE, SAMPLE[0]), ids=named)
-def test_a_change_in_two_stages_is_finished_or_taken_back_from_any_step(
+def test_a_change_in_two_stages_is_finished_or_rolled_back_from_any_step(
     acts: tuple[Act, ...], benches: Benches
 ) -> None:
     benches.tried(acts)
@@ -260,5 +259,7 @@ def test_a_change_in_two_stages_is_finished_or_taken_back_from_any_step(
 @pytest.mark.skipif(not WHOLE, reason="NETKIT_KILLED=frr,sonic,nvue,eos")
 @pytest.mark.parametrize("benches", WHOLE or ["frr"], indirect=True)
 @pytest.mark.parametrize("acts", [*SAMPLE, *EVERY] if WHOLE else [SAMPLE[0]], ids=named)
-def test_so_it_is_from_every_step(acts: tuple[Act, ...], benches: Benches) -> None:
+def test_a_change_in_two_stages_is_finished_or_rolled_back_from_every_step(
+    acts: tuple[Act, ...], benches: Benches
+) -> None:
     benches.tried(acts)

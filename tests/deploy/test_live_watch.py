@@ -1,4 +1,4 @@
-"""A spine that fares well while it is drained, and badly once it has its traffic back, on a running lab."""
+"""A spine that is healthy while it is drained and fails under traffic, on a running lab."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.lab.running import needs_lab, running, write_fabric
 pytestmark = needs_lab
 
 
-def test_a_pause_storm_that_begins_with_the_traffic_takes_the_spine_back(tmp_path: Path) -> None:
+def test_a_pause_storm_that_begins_with_the_traffic_reverts_the_spine(tmp_path: Path) -> None:
     with running(write_fabric(tmp_path / "fabric", values("nvue")), name="w") as lab:
         fleet = Fleet(lab, tmp_path / "runs", built(values("nvue", {"routing": {"bfd": {"multiplier": 7}}})))
         fabric = fleet.fabric

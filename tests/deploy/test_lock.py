@@ -1,4 +1,4 @@
-"""One deploy at a time, and no lock that outlives its process."""
+"""One deploy at a time, and no lock outlives its process."""
 
 import getpass
 import json
@@ -50,7 +50,7 @@ def holder(folder: Path, program: str = HOLD, user: int = 0) -> subprocess.Popen
     return process
 
 
-def test_the_refusal_names_who_holds_it(tmp_path: Path) -> None:
+def test_the_refusal_names_the_holder(tmp_path: Path) -> None:
     process = holder(tmp_path)
     try:
         with pytest.raises(LockedError) as caught, lock_fabric(tmp_path, "ai1", "run-8"):
@@ -64,7 +64,7 @@ def test_the_refusal_names_who_holds_it(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
+def test_a_killed_process_holds_no_lock(tmp_path: Path) -> None:
     process = holder(tmp_path)
     process.kill()
     process.communicate()
@@ -78,14 +78,14 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
         pass
 
 
-def test_a_name_of_a_fabric_stays_within_the_folder(tmp_path: Path) -> None:
+def test_the_name_of_a_fabric_cannot_escape_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     with lock_fabric(folder, "../strange name/", "run-1"):
         assert [path.parent for path in tmp_path.rglob("*.lock")] == [folder]
 
 
 @pytest.mark.parametrize("user", [os.getuid(), pytest.param(NOBODY, marks=needs_root)])
-def test_who_shares_the_folder_of_a_fabric_waits_for_the_other(tmp_path: Path, user: int) -> None:
+def test_users_who_share_the_folder_of_a_fabric_exclude_each_other(tmp_path: Path, user: int) -> None:
     with shared_folder() as shared:
         process = holder(shared, HOLD_FOR_ALL, user)
         try:
@@ -100,7 +100,7 @@ def test_who_shares_the_folder_of_a_fabric_waits_for_the_other(tmp_path: Path, u
             pass
 
 
-def test_of_one_account_it_is_known_which_run_waits_for_which(tmp_path: Path) -> None:
+def test_for_one_account_it_is_known_which_run_waits_for_which(tmp_path: Path) -> None:
     with (
         shared_folder() as shared,
         lock_shared_folder(shared, tmp_path, "ai1"),
@@ -113,13 +113,13 @@ def test_of_one_account_it_is_known_which_run_waits_for_which(tmp_path: Path) ->
 
 @contextmanager
 def shared_folder() -> Iterator[Path]:
-    """Yield a folder that every account may read."""
+    """A folder that every account may read."""
     with tempfile.TemporaryDirectory(prefix="nks") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
-def test_who_looks_sees_a_run_that_holds_the_lock_and_takes_nothing(tmp_path: Path) -> None:
+def test_a_reader_sees_a_run_that_holds_the_lock_and_takes_no_lock(tmp_path: Path) -> None:
     assert is_running(tmp_path, "ai1", "run-7") is False
     process = holder(tmp_path)
     try:

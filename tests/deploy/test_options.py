@@ -1,4 +1,4 @@
-"""What the user may leave out: the canary, the drain, and the wait for idle lossless traffic."""
+"""What the user may skip: the canary, the drain, and the wait for idle lossless traffic."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ LEAVES, SPINES = ("leaf01", "leaf02", "leaf03", "leaf04"), ("spine01", "spine02"
 
 
 def busy(question: GateQuestion) -> GateAnswer:
-    """Answer for a fabric in which training runs."""
+    """The health answer of a fabric in which training runs."""
     if question.moment is Moment.BEFORE and question.needs_idle:
         return GateAnswer("inconclusive", ("lossless bytes move",))
     return GateAnswer("healthy")
@@ -42,7 +42,7 @@ def test_a_busy_fabric_stops_a_disruptive_change_before_it_begins() -> None:
         promise.check(found, outcome)
 
 
-def test_who_says_so_changes_a_busy_fabric() -> None:
+def test_an_option_allows_changing_a_busy_fabric() -> None:
     with scene("asn") as found:
         found.gate = busy
         outcome = found.apply(is_busy_allowed=True)
@@ -65,7 +65,7 @@ def test_only_disruptive_changes_need_an_idle_fabric() -> None:
             assert asked == {**dict.fromkeys(LEAVES, is_felt), **dict.fromkeys(SPINES, False)}
 
 
-def test_what_the_gate_says_of_healthy_devices_comes_with_how_they_came_out() -> None:
+def test_notes_of_the_gate_on_healthy_devices_are_in_the_outcome() -> None:
     with scene() as found:
         found.gate = lambda question: GateAnswer("healthy", (f"seen {question.moment}", "always"))
         outcome = found.apply()
@@ -74,7 +74,7 @@ def test_what_the_gate_says_of_healthy_devices_comes_with_how_they_came_out() ->
         promise.check(found, outcome)
 
 
-def test_a_run_goes_on_with_what_was_allowed() -> None:
+def test_a_resumed_run_keeps_its_options() -> None:
     with scene("asn") as found:
         found.gate = busy
         journal = found.journal()
@@ -84,7 +84,7 @@ def test_a_run_goes_on_with_what_was_allowed() -> None:
 
 
 @pytest.mark.parametrize("has_drain", [True, False])
-def test_spines_are_drained_unless_somebody_says_otherwise(*, has_drain: bool) -> None:
+def test_spines_are_drained_by_default(*, has_drain: bool) -> None:
     with scene("asn") as found:
         outcome = found.apply(has_drain=has_drain)
         assert outcome.exit_code == 0
@@ -93,7 +93,7 @@ def test_spines_are_drained_unless_somebody_says_otherwise(*, has_drain: bool) -
 
 
 @pytest.mark.parametrize("has_canary", [True, False])
-def test_one_device_goes_first_unless_somebody_says_otherwise(*, has_canary: bool) -> None:
+def test_one_device_goes_first_by_default(*, has_canary: bool) -> None:
     with scene() as found:
         outcome = found.apply(has_canary=has_canary, is_together=True)
         assert outcome.exit_code == 0
@@ -109,5 +109,5 @@ def test_one_device_goes_first_unless_somebody_says_otherwise(*, has_canary: boo
         ({"busy": True, "disruptive": True}, Options(is_busy_allowed=True, is_disruptive_allowed=True)),
     ],
 )
-def test_the_command_line_says_it(said: dict[str, bool], options: Options, tmp_path: Path) -> None:
+def test_the_command_line_has_the_options(said: dict[str, bool], options: Options, tmp_path: Path) -> None:
     assert options_of(RolloutRequest(tmp_path, **said)) == options  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""deploy.yaml: what it may say, and how it is told what is wrong."""
+"""deploy.yaml: its fields, and how errors in it are reported."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def write(folder: Path, text: str) -> Path:
     return folder
 
 
-def test_without_the_file_nobody_is_asked(tmp_path: Path) -> None:
+def test_without_the_file_no_approval_is_needed(tmp_path: Path) -> None:
     assert load(tmp_path) == DeployPolicy(hook=None, approval=None, reason="optional", fleet="optional", on_lab=False)
 
 
@@ -73,7 +73,7 @@ def test_the_whole_file_is_read(tmp_path: Path) -> None:
         ("approval: {valid_hours: 9999}\n", "is too large"),
     ],
 )
-def test_what_is_wrong_is_said_at_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_errors_are_reported_at_their_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(DeployError) as error:
         load(write(tmp_path, text))
     assert said in str(error.value)

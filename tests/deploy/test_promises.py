@@ -50,13 +50,13 @@ def test_each_device_ends_intended_or_as_before(
 
 
 def spent_in(devices: tuple[object, ...], max_fail: int) -> int:
-    """Return the wave in which the failure budget was spent; none may follow."""
+    """The wave in which the failure budget was exhausted; no wave may follow."""
     waves = sorted(one.wave for one in devices if one.is_failure)  # type: ignore[attr-defined]
     return waves[max_fail] if len(waves) > max_fail else 1000
 
 
 def settled(found: Scene) -> None:
-    """Make a new plan once everything works again, and deploy it: nothing is left to do after it."""
+    """Plan again once everything works, and deploy: afterwards nothing is left to do."""
     for device in found.devices.values():
         device.faults = []
     found.plan = found.replan()
@@ -150,7 +150,7 @@ def test_a_run_killed_again_and_again_is_finished_by_resume(lines: list[int], la
 
 
 FILES_OF_A_RUN = 4
-"""What is written of a run before anything happens."""
+"""The lines and files of a run that are written before any change."""
 
 
 class Full(Journal):
@@ -169,7 +169,7 @@ class Full(Journal):
 
 @SETTINGS
 @given(change=CHANGE, line=st.integers(0, 90), faults=st.one_of(st.just({}), BROKEN))
-def test_nothing_goes_on_that_cannot_be_written_down(change: str, line: int, faults: dict[str, list[Fault]]) -> None:
+def test_a_run_stops_at_what_it_cannot_journal(change: str, line: int, faults: dict[str, list[Fault]]) -> None:
     with scene(change) as found:
         broken(found, faults)
         journal = Full(found.journal().folder, found.time.clock)
@@ -192,7 +192,7 @@ def test_nothing_goes_on_that_cannot_be_written_down(change: str, line: int, fau
     faults=st.one_of(st.just({}), BROKEN),
     later_s=st.sampled_from((0.0, 1.0, 30.0, 119.0, 121.0, 1000.0)),
 )
-def test_nothing_is_written_without_the_lease(
+def test_nothing_is_changed_without_the_lease(
     change: str, asked: int, faults: dict[str, list[Fault]], later_s: float
 ) -> None:
     left = FILES_OF_A_RUN + asked
@@ -229,7 +229,7 @@ def test_nothing_is_written_without_the_lease(
 
 @SETTINGS
 @given(faults=BROKEN)
-def test_what_is_undone_is_as_it_was(faults: dict[str, list[Fault]]) -> None:
+def test_an_undone_run_restores_the_state_before(faults: dict[str, list[Fault]]) -> None:
     with scene("asn") as found:
         broken(found, faults)
         journal = found.journal()
@@ -248,6 +248,6 @@ def test_what_is_undone_is_as_it_was(faults: dict[str, list[Fault]]) -> None:
         assert all(found.is_as_before(name) for name in found.devices)
 
 
-def test_a_run_that_never_began_has_nothing_to_resume() -> None:
+def test_a_run_that_never_started_has_nothing_to_resume() -> None:
     with scene() as found, pytest.raises(DeployError, match="there is no run"):
         found.resume(found.journal())

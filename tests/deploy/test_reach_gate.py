@@ -1,4 +1,4 @@
-"""What the health gate makes of the hosts below a switch: who reaches whom, before a change and after it."""
+"""How the health gate judges hosts below a switch: which reach each other before and after a change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ ASKED = sorted({*(host.name for host in HOSTS), AWAY[0], AWAY[-1]})
 
 
 def wide(units: int, hosts: int) -> Fabric:
-    """Return a fabric of many units."""
+    """A fabric of many units."""
     return intents.fabric(
         intents.values(
             {
@@ -43,7 +43,7 @@ def wide(units: int, hosts: int) -> Fabric:
 
 @dataclass
 class Bed:
-    """Hosts that reach each other at the addresses they have, but for some pairs; and hosts that cannot be asked."""
+    """Hosts that reach each other at their addresses, except for some pairs, and hosts that cannot be asked."""
 
     mute: set[str] = field(default_factory=set)
     apart: set[tuple[str, str]] = field(default_factory=set)
@@ -103,7 +103,7 @@ class FakeHost:
 
 @dataclass
 class Model:
-    """A prediction that some addresses are out of reach."""
+    """A prediction that some addresses are unreachable."""
 
     gone: set[str]
 
@@ -112,7 +112,7 @@ class Model:
 
 
 def far_of(device: str, host: str, interface: str) -> dict[str, str]:
-    """Return whom a NIC calls for a change: address → host."""
+    """The remote hosts that a NIC pings for a change: address → host."""
     found = calls(FABRIC, FABRIC.switch(device))
     return {
         nic.address: name
@@ -122,7 +122,7 @@ def far_of(device: str, host: str, interface: str) -> dict[str, str]:
     }
 
 
-def test_a_leaf_whose_hosts_reach_as_before_is_healthy() -> None:
+def test_a_leaf_whose_hosts_are_reachable_as_before_is_healthy() -> None:
     bed = Bed()
     before = bed.ask(Moment.BEFORE)
     assert before == GateAnswer("healthy", ("sample ''",), before.sample)
@@ -131,7 +131,7 @@ def test_a_leaf_whose_hosts_reach_as_before_is_healthy() -> None:
     assert bed.ask(Moment.WATCHED, sample=before.sample).is_healthy
 
 
-def test_a_leaf_that_its_hosts_do_not_reach_any_more_is_worse_at_the_time_limit() -> None:
+def test_a_leaf_that_its_hosts_can_no_longer_reach_is_worse_at_the_time_limit() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE).sample
     bed.mute = {NIC.gateway}
@@ -145,7 +145,7 @@ def test_a_leaf_that_its_hosts_do_not_reach_any_more_is_worse_at_the_time_limit(
     assert bed.after(sample, time_limit_s=10).is_healthy
 
 
-def test_hosts_without_a_way_do_not_wait_as_long_as_sessions() -> None:
+def test_hosts_without_a_path_are_waited_for_less_long_than_sessions() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE).sample
     bed.mute, began_s = {NIC.gateway}, bed.time.now_s
@@ -155,7 +155,7 @@ def test_hosts_without_a_way_do_not_wait_as_long_as_sessions() -> None:
 
 @pytest.mark.parametrize("device", [LEAF, "spine01"])
 @pytest.mark.parametrize("is_across", [False, True])
-def test_one_pair_that_is_lost_is_worse_along_the_rail_and_across(device: str, *, is_across: bool) -> None:
+def test_one_lost_pair_is_worse_along_the_rail_and_across(device: str, *, is_across: bool) -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE, device).sample
     far = far_of(device, HOSTS[0].name, NIC.interface)
@@ -171,7 +171,7 @@ def test_one_pair_that_is_lost_is_worse_along_the_rail_and_across(device: str, *
     assert not bed.ask(Moment.AFTER, device, sample=sample, prediction=Model(set())).is_healthy
 
 
-def test_of_many_pairs_that_are_lost_a_few_are_named() -> None:
+def test_of_many_lost_pairs_a_few_are_named() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE, "spine01").sample
     bed.mute = set(ADDRESSES.values())
@@ -187,7 +187,7 @@ def test_what_did_not_answer_before_need_not_answer_after() -> None:
     assert bed.after(sample).is_healthy
 
 
-def test_hosts_are_called_at_the_addresses_they_have() -> None:
+def test_hosts_are_pinged_at_the_addresses_they_have() -> None:
     target, name = next(iter(far_of("spine01", HOSTS[0].name, NIC.interface).items()))
     interface = next(key[1] for key, address in ADDRESSES.items() if address == target)
     bed = Bed()
@@ -199,7 +199,7 @@ def test_hosts_are_called_at_the_addresses_they_have() -> None:
     assert bed.ask(Moment.AFTER, "spine01", sample=sample, prediction=Model({"10.9.9.9"})).is_healthy
 
 
-def test_a_pair_lost_as_predicted_is_due_again_after_the_change_that_brings_it_back() -> None:
+def test_a_pair_lost_as_predicted_is_expected_back_after_the_change_that_restores_it() -> None:
     bed = Bed()
     target = next(iter(far_of("spine01", HOSTS[0].name, NIC.interface)))
     bed.apart = {(NIC.address, target)}
@@ -216,7 +216,7 @@ def test_a_pair_lost_as_predicted_is_due_again_after_the_change_that_brings_it_b
     assert bed.ask(Moment.AFTER, "spine02", sample=sample, prediction=Model(set())).is_healthy
 
 
-def test_a_pair_that_was_lost_seen_from_one_end_is_due_seen_from_the_other() -> None:
+def test_a_pair_lost_from_one_end_is_expected_back_from_the_other() -> None:
     bed = Bed()
     one, other = ADDRESSES["gpu01", "rail0"], ADDRESSES["gpu02", "rail1"]
     sample = bed.ask(Moment.BEFORE, "leaf01").sample
@@ -248,7 +248,7 @@ def test_below_a_spine_without_sessions_no_host_is_asked() -> None:
     assert bed.asked
 
 
-def test_a_pair_is_due_once_all_devices_of_the_step_that_brings_it_back_have_changed() -> None:
+def test_a_pair_is_expected_back_once_all_devices_of_its_step_have_changed() -> None:
     one, other = ADDRESSES[HOSTS[0].name, NIC.interface], ADDRESSES[HOSTS[1].name, NIC.interface]
     lost = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), (NIC.interface,))
     steps = Step(1, ("spine01",), after=lost), Step(2, ("leaf01", "leaf02"))
@@ -270,7 +270,7 @@ def test_a_leaf_need_not_serve_the_addresses_that_it_is_to_lose() -> None:
     assert not bed.after(sample, prediction=Model(set())).is_healthy
 
 
-def test_a_host_that_cannot_be_asked_any_more_leaves_it_open_and_one_never_asked_does_not() -> None:
+def test_a_host_that_stops_answering_is_unknown_and_one_never_asked_is_not() -> None:
     bed = Bed(away={HOSTS[0].name})
     sample = bed.ask(Moment.BEFORE).sample
     assert bed.after(sample).is_healthy
@@ -279,7 +279,7 @@ def test_a_host_that_cannot_be_asked_any_more_leaves_it_open_and_one_never_asked
 
 
 @pytest.mark.parametrize(("device", "risk"), [("spine01", Risk.NONE), (LEAF, Risk.NONE), (HOSTS[0].name, Risk.PORT)])
-def test_hosts_are_asked_only_for_changes_of_switches_that_can_be_felt(device: str, risk: Risk) -> None:
+def test_hosts_are_asked_only_for_switch_changes_with_traffic_impact(device: str, risk: Risk) -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE, device, risk).sample
     assert bed.ask(Moment.AFTER, device, risk, sample=sample).is_healthy
@@ -287,7 +287,7 @@ def test_hosts_are_asked_only_for_changes_of_switches_that_can_be_felt(device: s
 
 
 @pytest.mark.parametrize(("units", "hosts"), [(1, 1), (1, 9), (2, 3), (4, 4), (12, 16)])
-def test_below_a_spine_each_unit_and_each_rail_asks_and_is_called(units: int, hosts: int) -> None:
+def test_below_a_spine_each_unit_and_each_rail_pings_and_is_pinged(units: int, hosts: int) -> None:
     fabric = wide(units, hosts)
     found = calls(fabric, fabric.tier("spine")[0])
     by_name = {host.name: host for host in fabric.hosts}
@@ -305,13 +305,13 @@ def test_below_a_spine_each_unit_and_each_rail_asks_and_is_called(units: int, ho
         assert bool(along) == (units * hosts > 1)
 
 
-def test_where_rails_are_apart_nobody_calls_across() -> None:
+def test_isolated_rails_are_not_pinged_across() -> None:
     fabric = intents.fabric(intents.values({"cross_rail": "blocked"}))
     for switch in (fabric.tier("spine")[0], fabric.tier("leaf")[0]):
         assert {one.rail == nic.rail for (_, nic), far in calls(fabric, switch).items() for _, one in far} == {True}
 
 
-def test_nobody_waits_twice_for_a_host_that_cannot_be_asked() -> None:
+def test_a_host_that_cannot_be_asked_is_not_waited_for_twice() -> None:
     bed = Bed(away={HOSTS[0].name})
     gate = ReachGate(FABRIC, lambda _question: GateAnswer("healthy"), bed.connect, runner=SerialRunner())
     for _ in range(2):
@@ -321,14 +321,14 @@ def test_nobody_waits_twice_for_a_host_that_cannot_be_asked() -> None:
     assert bed.asked == [*ASKED, *asking, *rest, *asking]
 
 
-def test_of_many_hosts_of_a_leaf_a_few_ask() -> None:
+def test_of_many_hosts_of_a_leaf_a_few_ping() -> None:
     fabric = wide(1, 9)
     asking = [name for name, _ in calls(fabric, fabric.switch(LEAF))]
     assert asking == ["gpu01", "gpu04", "gpu07"]
     assert len(asking) <= MOST_HOSTS
 
 
-def test_a_look_is_blank_where_neither_the_gate_before_nor_any_host_saw_something() -> None:
+def test_a_result_is_blank_if_neither_the_earlier_gate_nor_any_host_measured() -> None:
     quiet = Bed(mute={*ADDRESSES.values(), *(nic.gateway for host in FABRIC.hosts for nic in host.nics)})
     away = Bed(away={host.name for host in FABRIC.hosts})
     found = [

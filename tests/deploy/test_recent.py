@@ -1,4 +1,4 @@
-"""What is read of runs beside whoever deploys: how far one is, how others went, and nothing is written for it."""
+"""Reading runs beside a running deploy: progress and results, without writing anything."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def recent(found: Scene) -> RecentRuns:
 
 
 def killed(found: Scene, device: str) -> Journal:
-    """Deploy until a device has taken its change, and no further."""
+    """Deploy until a device has applied its change, and no further."""
 
     def strike(name: str, operation: str) -> None:
         if (name, operation) == (device, "commit_config, done"):
@@ -46,7 +46,7 @@ def files_of(folder: Path) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_a_finished_run_tells_who_what_and_how_it_came_out(found: Scene) -> None:
+def test_a_finished_run_reports_user_change_and_result(found: Scene) -> None:
     journal = found.journal()
     found.apply(journal, provenance=BEGUN)
     (one,) = recent(found).read(5)
@@ -56,7 +56,7 @@ def test_a_finished_run_tells_who_what_and_how_it_came_out(found: Scene) -> None
     assert 0 < one.began_s <= one.stepped_s
 
 
-def test_a_run_that_goes_on_tells_its_wave_and_the_devices_in_it(found: Scene) -> None:
+def test_a_run_in_progress_reports_its_wave_and_the_devices_in_it(found: Scene) -> None:
     journal = killed(found, "leaf03")
     before = files_of(found.root)
     with lock_fabric(found.root, found.fabric.name, journal.run):
@@ -71,13 +71,13 @@ def test_a_run_that_goes_on_tells_its_wave_and_the_devices_in_it(found: Scene) -
     }
 
 
-def test_another_run_that_holds_the_lock_makes_none_of_the_others_run(found: Scene) -> None:
+def test_a_lock_held_by_another_run_does_not_make_a_run_look_active(found: Scene) -> None:
     killed(found, "leaf03")
     with lock_fabric(found.root, found.fabric.name, "20990101T000000-0000"):
         assert [one.is_running for one in recent(found).read(5)] == [False]
 
 
-def test_a_run_that_stopped_says_so(found: Scene) -> None:
+def test_a_stopped_run_reports_that(found: Scene) -> None:
     found.devices["leaf03"].faults.append(Fault("open", "unreachable", 1000))
     found.apply(found.journal())
     (one,) = recent(found).read(5)
@@ -85,7 +85,7 @@ def test_a_run_that_stopped_says_so(found: Scene) -> None:
     assert one.outcome.stopped == "1 failed, 0 may: leaf03"
 
 
-def test_the_newest_come_first_and_only_so_many(found: Scene) -> None:
+def test_the_newest_come_first_up_to_a_limit(found: Scene) -> None:
     names = []
     for _ in range(3):
         journal = found.journal()
@@ -94,7 +94,7 @@ def test_the_newest_come_first_and_only_so_many(found: Scene) -> None:
     assert [one.run for one in recent(found).read(2)] == names[:0:-1]
 
 
-def test_what_has_changed_is_read_again_and_what_has_not_is_not(found: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_changed_runs_are_read_again(found: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, journal = recent(found), killed(found, "leaf03")
     assert reader.read(5)[0].outcome is None
     found.strike = lambda *_: None
@@ -105,7 +105,7 @@ def test_what_has_changed_is_read_again_and_what_has_not_is_not(found: Scene, mo
     assert reader.read(5) == (ended,)
 
 
-def test_a_damaged_run_and_one_that_never_began(found: Scene) -> None:
+def test_a_damaged_run_and_one_that_never_started(found: Scene) -> None:
     journal = found.journal()
     found.apply(journal)
     (journal.folder / OUTCOME).unlink()

@@ -1,4 +1,4 @@
-"""What devices ran before is kept sealed, and comes back byte for byte."""
+"""Configurations from before a run are stored encrypted, and restored byte for byte."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +21,7 @@ def kept(folder: Path, name: str = "run") -> Journal:
     return journal
 
 
-def test_no_secret_is_in_a_run_and_all_of_it_comes_back(tmp_path: Path) -> None:
+def test_a_run_holds_no_secret_in_clear_text_and_restores_all(tmp_path: Path) -> None:
     journal = kept(tmp_path)
     files = [file.read_bytes() for file in journal.folder.rglob("*") if file.is_file()]
     assert len(files) == 1
@@ -30,7 +30,7 @@ def test_no_secret_is_in_a_run_and_all_of_it_comes_back(tmp_path: Path) -> None:
     assert (tmp_path / KEY).stat().st_mode & 0o777 == 0o600
 
 
-def test_one_key_seals_all_runs(tmp_path: Path) -> None:
+def test_one_key_encrypts_all_runs(tmp_path: Path) -> None:
     first = kept(tmp_path, "first")
     key = (tmp_path / KEY).read_bytes()
     kept(tmp_path, "second")
@@ -38,7 +38,7 @@ def test_one_key_seals_all_runs(tmp_path: Path) -> None:
     assert first.before("leaf01") == RUNNING
 
 
-def test_devices_that_are_kept_at_once_share_the_first_key(tmp_path: Path) -> None:
+def test_devices_that_are_stored_concurrently_share_the_first_key(tmp_path: Path) -> None:
     journal, together = Journal(tmp_path / "run"), Barrier(16)
     (journal.folder / "before").mkdir(parents=True)
 
@@ -53,14 +53,14 @@ def test_devices_that_are_kept_at_once_share_the_first_key(tmp_path: Path) -> No
     assert sorted(file.name for file in tmp_path.iterdir()) == ["run", KEY]
 
 
-def test_a_run_from_before_there_were_seals_is_read(tmp_path: Path) -> None:
+def test_a_run_from_before_encryption_is_read(tmp_path: Path) -> None:
     journal = kept(tmp_path)
     (journal.folder / "before" / "leaf01.json").write_text('{"files": {"a": "b"}, "version": "1"}', encoding="utf-8")
     assert journal.before("leaf01") == Running({"a": "b"}, "1")
 
 
 @pytest.mark.parametrize("harm", ["flip", "other", "no key", "other key"])
-def test_what_is_not_what_was_sealed_is_refused(tmp_path: Path, harm: str) -> None:
+def test_tampered_data_is_refused(tmp_path: Path, harm: str) -> None:
     journal = kept(tmp_path)
     file = journal.folder / "before" / "leaf01.json"
     text = file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The gate of BGP sessions: what was established stays established, with routes, or comes back in time."""
+"""The gate of BGP sessions: established sessions stay established, with routes, or come back in time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ TOWARDS = {leaf: [port.name for port in FABRIC.switch(leaf).ports if port.peer =
 
 @dataclass
 class Peer:
-    """A device whose sessions can be told to change at a time."""
+    """A device whose sessions change at given times."""
 
     time: Time
     prefixes: dict[str, int]
@@ -77,7 +77,7 @@ def bed() -> Bed:
     return found
 
 
-def test_as_before_is_healthy_at_once(bed: Bed) -> None:
+def test_unchanged_sessions_are_healthy_at_once(bed: Bed) -> None:
     began_s = bed.time.now_s
     assert bed.ask(Moment.AFTER) == GateAnswer("healthy")
     assert bed.time.now_s == began_s
@@ -103,7 +103,7 @@ def test_a_session_without_routes_is_worse(bed: Bed) -> None:
     assert answer == GateAnswer("worse", (f"{SPINE}: the session on {PORTS[1]} carries no routes, 3 before",))
 
 
-def test_it_waits_while_routes_come_in_but_not_for_those_that_went(bed: Bed) -> None:
+def test_it_waits_for_new_routes_but_not_for_withdrawn_ones(bed: Bed) -> None:
     began_s = bed.time.now_s
     bed.spine.later = {began_s + step * 0.5: dict.fromkeys(PORTS, 1 + step % 2) for step in range(4)}
     assert bed.ask(Moment.AFTER).is_healthy
@@ -116,18 +116,18 @@ def test_a_neighbor_that_lost_the_session_is_worse(bed: Bed) -> None:
     assert bed.ask(Moment.AFTER) == GateAnswer("worse", (f"leaf03: the session on {port} is gone",))
 
 
-def test_what_a_neighbor_has_with_others_is_not_held_against_the_device(bed: Bed) -> None:
+def test_sessions_of_a_neighbor_with_others_are_not_attributed_to_the_device(bed: Bed) -> None:
     (other,) = set(UPLINKS["leaf03"]) - set(TOWARDS["leaf03"])
     del bed.leaves["leaf03"].prefixes[other]
     assert bed.ask(Moment.AFTER).is_healthy
 
 
-def test_a_neighbor_that_cannot_be_asked_any_more_leaves_it_open(bed: Bed) -> None:
+def test_a_neighbor_that_stops_answering_is_unknown(bed: Bed) -> None:
     bed.leaves["leaf02"].is_away = True
     assert bed.ask(Moment.AFTER) == GateAnswer("inconclusive", ("leaf02 no longer answers",))
 
 
-def test_a_neighbor_that_could_not_be_asked_before_is_not_asked_after() -> None:
+def test_a_neighbor_that_did_not_answer_before_is_not_asked_after() -> None:
     bed = Bed()
     bed.leaves["leaf02"].is_away = True
     assert bed.ask(Moment.BEFORE).is_healthy
@@ -141,7 +141,7 @@ def test_a_session_that_was_down_before_may_stay_down() -> None:
     assert bed.ask(Moment.AFTER).is_healthy
 
 
-def test_a_session_the_fabric_has_no_more_may_go() -> None:
+def test_a_session_that_the_intent_removes_may_go() -> None:
     bed = Bed()
     bed.spine.prefixes["swp77"] = 9
     bed.ask(Moment.BEFORE)
@@ -149,7 +149,7 @@ def test_a_session_the_fabric_has_no_more_may_go() -> None:
     assert bed.ask(Moment.AFTER).is_healthy
 
 
-def test_a_session_ended_until_its_other_end_changes_is_due_after_that() -> None:
+def test_a_session_down_until_its_other_end_changes_is_expected_after_that() -> None:
     bed, leaf = Bed(), LEAVES[1]
     far = next(port for port in FABRIC.switch(SPINE).ports if port.peer == leaf)
     bed.ask(Moment.BEFORE)
@@ -170,7 +170,7 @@ def test_a_session_ended_until_its_other_end_changes_is_due_after_that() -> None
     assert bed.gate(after).is_healthy, "it was back once"
 
 
-def test_before_a_device_without_any_neighbor_configured_no_other_is_asked() -> None:
+def test_for_a_device_without_configured_neighbors_no_other_is_asked() -> None:
     bed = Bed()
     bed.spine.is_bare = True
     assert bed.ask(Moment.BEFORE).is_blank
@@ -178,7 +178,7 @@ def test_before_a_device_without_any_neighbor_configured_no_other_is_asked() -> 
     assert sum(leaf.asked for leaf in bed.leaves.values()) == 0
 
 
-def test_where_only_descriptions_change_no_neighbor_is_asked() -> None:
+def test_for_changes_of_descriptions_no_neighbor_is_asked() -> None:
     bed = Bed()
     bed.ask(Moment.BEFORE, Risk.NONE)
     assert bed.ask(Moment.AFTER, Risk.NONE).is_healthy
@@ -186,7 +186,7 @@ def test_where_only_descriptions_change_no_neighbor_is_asked() -> None:
     assert bed.spine.asked == 2
 
 
-def test_a_drained_device_keeps_its_sessions_and_is_given_its_time(bed: Bed) -> None:
+def test_a_drained_device_keeps_its_sessions_and_gets_its_full_time(bed: Bed) -> None:
     began_s = bed.time.now_s
     bed.spine.prefixes[PORTS[0]] = 0
     assert bed.ask(Moment.DRAINED, time_limit_s=10).is_healthy
@@ -195,10 +195,10 @@ def test_a_drained_device_keeps_its_sessions_and_is_given_its_time(bed: Bed) -> 
     assert bed.ask(Moment.DRAINED, time_limit_s=10).verdict == "worse"
 
 
-def test_a_look_is_blank_where_no_session_is_established(bed: Bed) -> None:
+def test_a_result_is_blank_if_no_session_is_established(bed: Bed) -> None:
     assert not bed.ask(Moment.BEFORE).is_blank
     bed.spine.prefixes = {}
-    assert not bed.ask(Moment.BEFORE).is_blank  # its neighbors still have theirs
+    assert not bed.ask(Moment.BEFORE).is_blank  # its neighbors still have their sessions
     for leaf in bed.leaves.values():
         leaf.prefixes = {}
     assert bed.ask(Moment.BEFORE).is_blank

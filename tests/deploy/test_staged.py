@@ -1,11 +1,11 @@
-"""A change in two stages, with faults at every step of it: each state on the way is one that the plan has predicted.
+"""A change in two stages, with faults at every step: the plan has predicted each intermediate state.
 
-At every operation of a device and every line of the journal something happens: the process is killed, is asked to end,
-or its disk is full, a connection is lost, a device dies or starts again, also two of these. Whatever state a device is
-left in, all hosts that are to reach each other do, and from there the run can be finished and taken back.
+At every operation of a device and every line of the journal a fault is injected: the process is killed or asked to
+stop, its disk is full, a connection is lost, a device dies or restarts, or two of these. In whatever state a device
+is left, all hosts that should reach each other do, and from there the run can be finished and rolled back.
 
-The suite tries a point of each fault, two in the lane whole; `NETKIT_KILLS=1000` tries every one, fewer are drawn by
-`NETKIT_KILLS_SEED`.
+By default one point of each fault is tried, two in the lane whole; `NETKIT_KILLS=1000` tries every one, fewer are
+selected by `NETKIT_KILLS_SEED`.
 """
 
 import os
@@ -44,17 +44,17 @@ OF_A_DEVICE = (
 OF_A_LINE = ("killed before", "killed after", "full")
 FAULTS = (*OF_A_DEVICE, *OF_A_LINE)
 CUT_OFF = {"killed", "interrupted", "killed before", "killed after", "full"}
-"""Faults after which nothing keeps a run from its end."""
+"""Faults after which nothing prevents a run from finishing."""
 
 
 Running = dict[str, dict[str, str | None]]
-"""What each device runs, file by file."""
+"""The files of each device."""
 Frozen = tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]
 
 
 @cache
 def reached(name: str, running: Frozen) -> frozenset[Pair]:
-    """Return who reaches whom while the devices run these files."""
+    """The pairs that are connected while the devices run these files."""
     found = change(name)
     way = Transition((found.fabric,), found.running, found.intended, Plan(found.fabric.name, (), (), (), ""))
     configs = {device: parsed(platform(device, found.fabric), dict(files)) for device, files in running}
@@ -67,7 +67,7 @@ def frozen(running: Running) -> Frozen:
 
 @dataclass
 class Faulty:
-    """A scene in which something happens at one point, or at several."""
+    """A scene with a fault at one or several points."""
 
     name: str
     found: Scene
@@ -118,7 +118,7 @@ class Faulty:
             raise AccessError(Problem(f"{name}: no answer"))
 
     def check(self) -> None:
-        """Hold what runs to what was predicted; netkit itself must not hear of it here."""
+        """Compare what runs with the predictions; a failure here must not look like a device error to netkit."""
         running: Running = {}
         for name, device in self.found.devices.items():
             device.tick()
@@ -129,7 +129,7 @@ class Faulty:
         self.wrong += [f"{sorted(pair)} do not reach each other" for pair in lost]
 
     def deploy(self, line: int = 0, fault: str = "") -> tuple[Journal, Outcome | None]:
-        """Deploy, with a fault at a line of the journal; no outcome when the process was killed."""
+        """Deploy with a fault at a line of the journal; no outcome if the process was killed."""
         journal = self.journal(self.found.journal(), line, fault)
         return journal, self._done(lambda: self.found.apply(journal))
 
@@ -149,7 +149,7 @@ class Faulty:
             return None
 
     def finished(self, journal: Journal) -> Outcome:
-        """Go on with a run until it has finished."""
+        """Resume a run until it has finished."""
         journal.close()
         self.is_asked_to_end = False
         for _ in range(4):
@@ -164,7 +164,7 @@ class Faulty:
         raise AssertionError("the run does not come to an end")
 
     def files(self, one: DeviceOutcome) -> dict[str, str | None]:
-        """Return what a device runs according to its outcome."""
+        """The files that a device runs according to its outcome."""
         states = {
             ConfigState.AS_BEFORE: self.known[0],
             ConfigState.INTENDED: self.known[1],
@@ -173,7 +173,7 @@ class Faulty:
         return states[one.state][one.device]
 
     def works_again(self) -> None:
-        """Let every fault be over, and every timer run out."""
+        """End every fault, and let every timer expire."""
         self.faults, self.dead = {}, {}
         self.found.wait(LONG_S)
         self.check()
@@ -181,7 +181,7 @@ class Faulty:
             assert device.pending is None
 
     def taken_back(self, journal: Journal) -> None:
-        """Take a run back, whatever became of it, and find everything as it was."""
+        """Roll back a run in whatever state it is, and assert that everything is as before."""
         journal.close()
         self.is_asked_to_end = False
         if Journal(journal.folder).outcome() is None:
@@ -215,7 +215,7 @@ def faulty(name: str) -> Iterator[Faulty]:
 
 @cache
 def sizes(name: str) -> tuple[int, int]:
-    """Return how many operations and how many lines a run has in which nothing happens."""
+    """How many operations and lines a run without faults has."""
     with faulty(name) as found:
         journal, outcome = found.deploy()
         assert outcome is not None
@@ -233,7 +233,7 @@ def points(name: str, fault: str) -> list[int]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", TWO_STAGES)
-def test_a_run_with_a_fault_is_finished_by_resume_and_taken_back_from_wherever_it_is(name: str, fault: str) -> None:
+def test_a_run_with_a_fault_is_finished_by_resume_and_rolled_back_from_any_state(name: str, fault: str) -> None:
     for point in points(name, fault):
         for is_finished in (True, False):
             with faulty(name) as found:
@@ -247,7 +247,7 @@ def test_a_run_with_a_fault_is_finished_by_resume_and_taken_back_from_wherever_i
                 found.taken_back(journal)
 
 
-def test_a_switch_that_was_lost_while_drained_has_its_traffic_back_after_a_rollback() -> None:
+def test_a_switch_that_was_lost_while_drained_carries_traffic_after_a_rollback() -> None:
     operations: list[tuple[str, str]] = []
     with faulty("timers") as found:
         found.found.strike = lambda name, operation: operations.append((name, operation))
@@ -264,7 +264,7 @@ def test_a_switch_that_was_lost_while_drained_has_its_traffic_back_after_a_rollb
 
 
 def assert_promised(found: Faulty, outcome: Outcome, where: str, *, is_whole: bool) -> None:
-    """Hold an outcome to what the devices run when all is over."""
+    """Compare an outcome with what the devices run when everything has ended."""
     if is_whole:
         assert {one.result for one in outcome.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}, where
         assert all(map(found.found.is_intended, found.found.devices)), where

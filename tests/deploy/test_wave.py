@@ -1,4 +1,4 @@
-"""Which devices change together, on small fabrics and on any."""
+"""Which devices change together, on small fabrics and on arbitrary ones."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ CHANGE = Change(("x",), "1", "2")
 
 
 def planned(fabric: Fabric, names: tuple[str, ...], blasts: Mapping[str, Blast] | None = None) -> Plan:
-    """Return a plan that has something to do on some devices."""
+    """A plan with changes for some devices."""
     devices = tuple(device(fabric, name, (blasts or {}).get(name, Blast())) for name in names)
     return Plan(fabric.name, devices, (), (), "0")
 
@@ -39,7 +39,7 @@ def names(found: tuple[Wave, ...]) -> list[tuple[str, ...]]:
     return [wave.devices for wave in found]
 
 
-def test_one_device_goes_first_then_those_that_stand_in_for_nobody_else() -> None:
+def test_one_device_goes_first_then_those_without_a_common_dependent() -> None:
     switches = tuple(switch.name for switch in SMALL.switches)
     found = waves(planned(SMALL, switches), SMALL, Options())
     assert names(found) == [("leaf01",), ("leaf02", "leaf03"), ("leaf04",), ("spine01",), ("spine02",)]
@@ -47,7 +47,7 @@ def test_one_device_goes_first_then_those_that_stand_in_for_nobody_else() -> Non
     assert [wave.number for wave in found] == [1, 2, 3, 4, 5]
 
 
-def test_the_first_is_the_one_that_would_harm_least() -> None:
+def test_the_canary_is_the_device_of_least_impact() -> None:
     touched = {
         "leaf01": Blast(sessions=("a", "b")),
         "leaf02": Blast(sessions=("a",), gpus=("gpu01:rail0",), is_disruptive=True),
@@ -58,14 +58,14 @@ def test_the_first_is_the_one_that_would_harm_least() -> None:
     assert found[0].devices == ("spine01",)
 
 
-def test_a_host_is_never_first_however_little_it_risks() -> None:
+def test_a_host_is_never_the_canary_however_low_its_risk() -> None:
     harmed = {"leaf01": Blast(sessions=("a",), hosts=("gpu01",), is_disruptive=True)}
     found = waves(planned(SMALL, ("gpu01", "leaf01", "gpu02"), harmed), SMALL, Options())
     assert names(found) == [("leaf01",), ("gpu01", "gpu02")]
     assert names(waves(planned(SMALL, ("gpu02", "gpu01")), SMALL, Options()))[0] == ("gpu01",)
 
 
-def test_without_a_canary_and_together_there_are_only_as_many_as_fit() -> None:
+def test_without_a_canary_a_wave_has_as_many_devices_as_allowed() -> None:
     switches = tuple(switch.name for switch in SMALL.switches)
     found = waves(planned(SMALL, switches), SMALL, Options(has_canary=False, is_together=True, parallel=4))
     assert names(found) == [switches[:4], switches[4:]]
@@ -90,13 +90,13 @@ def test_without_a_canary_the_first_step_joins_the_second_where_nothing_depends_
     assert names(waves(ordered, SMALL, Options(has_canary=False))) == without_canary
 
 
-def test_a_limit_leaves_the_others_out() -> None:
+def test_a_limit_excludes_the_others() -> None:
     switches = tuple(switch.name for switch in SMALL.switches)
     found = waves(planned(SMALL, switches), SMALL, Options(limit=("spine02", "leaf03")))
     assert names(found) == [("leaf03",), ("spine02",)]
 
 
-def test_a_leaf_waits_for_another_that_a_departed_host_hangs_on() -> None:
+def test_a_leaf_waits_for_another_that_a_removed_host_depends_on() -> None:
     old = Blast(hosts=("gpu99",))
     found = waves(
         planned(SMALL, ("leaf01", "leaf03"), {"leaf01": old, "leaf03": old}), SMALL, Options(has_canary=False)
@@ -104,13 +104,13 @@ def test_a_leaf_waits_for_another_that_a_departed_host_hangs_on() -> None:
     assert names(found) == [("leaf01",), ("leaf03",)]
 
 
-def test_nothing_to_do_needs_no_wave() -> None:
+def test_an_empty_plan_has_no_wave() -> None:
     assert waves(planned(SMALL, ()), SMALL, Options()) == ()
 
 
 @settings(max_examples=examples(60))
 @given(fabric=FABRICS, parallel=st.integers(1, 40), has_canary=st.booleans(), data=st.data())
-def test_nobody_ever_depends_on_two_devices_of_a_wave(
+def test_no_host_ever_depends_on_two_devices_of_a_wave(
     fabric: Fabric, parallel: int, data: st.DataObject, *, has_canary: bool
 ) -> None:
     chosen = tuple(data.draw(st.lists(st.sampled_from(fabric.names), unique=True, min_size=1, max_size=60)))
@@ -141,7 +141,7 @@ def test_even_together_hosts_wait_for_all_switches(
 
 
 def shared(fabric: Fabric, one: str, other: str) -> set[str]:
-    """Return whom two devices of a wave would hit together."""
+    """The hosts that two devices of a wave would both affect."""
     first, second = fabric.device(one), fabric.device(other)
     if not isinstance(first, Switch) or not isinstance(second, Switch):
         return {one, other} if isinstance(first, Switch) or isinstance(second, Switch) else set()

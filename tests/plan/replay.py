@@ -1,6 +1,6 @@
-"""A plan rolled without devices, step by step: configurations change by what the plan says, and are read again.
+"""A plan executed without devices, step by step: configurations change as the plan says, and are parsed again.
 
-Nothing is taken from `netkit.plan.order` but the plan: each state is evaluated in a network of its own.
+Nothing of `netkit.plan.order` is used but the plan: each state is evaluated in its own network model.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,20 +26,20 @@ End = tuple[str, str]
 
 @dataclass(frozen=True)
 class Transition:
-    """What each device runs and is to run, and the plan between."""
+    """The running and intended configuration of each device, and the plan between them."""
 
     fabrics: tuple[Fabric, ...]
-    """What was before, and what is intended last."""
+    """The fabric before, and the one intended last."""
     running: Mapping[str, Running]
-    """Of every device, those that go included."""
+    """For every device, including those that are removed."""
     intended: Mapping[str, Files]
     plan: Plan
     order: Order | None = None
-    """The order that the plan was made with."""
+    """The step order of the plan."""
 
     @classmethod
     def of(cls, before: Fabric, after: Fabric) -> "Transition":
-        """Return the transition between two fabrics; what is new is factory-fresh."""
+        """The transition between two fabrics; new devices start factory-fresh."""
         old, intended = files_of(before), files_of(after)
         running = {name: Running(dict(files), "") for name, files in old.items() if name not in intended}
         for name, files in intended.items():
@@ -54,16 +54,15 @@ class Transition:
         return cls((before, after), running, intended, plan, order)
 
     def configs(self) -> dict[str, Config]:
-        """Return what every device runs at first."""
+        """The running configuration of every device before the plan."""
         return {name: parsed(platform(name, *self.fabrics), one.files) for name, one in self.running.items()}
 
     def reached(self, configs: Mapping[str, Config], down: Iterable[End] = ()) -> set[Pair]:
-        """Return the pairs of addresses that reach each other, both ways, with these configurations."""
+        """The pairs of addresses that reach each other, both ways, with these configurations."""
         network = self.network(configs)
         return pairs_of(network, network.outlook(NetworkState(down=frozenset(down))).rows)
 
     def network(self, configs: Mapping[str, Config]) -> Network:
-        """Return the network of these configurations."""
         routers: dict[str, Sequence[Router]] = {}
         hosts: dict[str, Sequence[HostRoutes]] = {}
         for name, config in configs.items():
@@ -75,7 +74,7 @@ class Transition:
         return Network(Cabling.of(self.fabrics), routers, hosts)
 
     def change(self, step: Step, name: str) -> DevicePlan:
-        """Return what a step does to one of its devices."""
+        """The change of one device in a step."""
         bridge = next((one for one in self.plan.bridges if one.device == name), None)
         if bridge is not None and step.stage:
             return bridge.first if step.stage == "both" else bridge.then
@@ -84,9 +83,10 @@ class Transition:
         return found
 
     def lost(self, steps: Sequence[Step] | None = None) -> Iterator[tuple[Step, str, set[Pair]]]:
-        """Yield the pairs that every state on the way loses: those that reach each other at first and at last.
+        """The pairs that each state on the way loses: those that reach each other first and last.
 
-        The devices of a step change together, so that any of them may be the first: each is, and each is the last.
+        The devices of a step change together, so any of them may be the first: each is tried as the first
+        and as the last.
         """
         steps = self.plan.steps if steps is None else steps
         configs = self.configs()
@@ -109,7 +109,7 @@ class Transition:
             configs = between
 
     def named(self) -> Iterator[tuple[Step, set[Pair], set[Pair]]]:
-        """Yield the pairs that each step of the plan names: those lost while it changes devices, and after it."""
+        """The pairs that each step of the plan names: those lost while it changes devices, and after it."""
         if self.order is None:
             return
         for step, order, phases, targets in self.order.rounds(self.plan.steps, self.plan.bridges):
@@ -118,12 +118,12 @@ class Transition:
             yield step, expanded(groups, cost.during), expanded(groups, cost.after)
 
     def wanted(self, steps: Iterable[Step]) -> set[Pair]:
-        """Return the pairs that reach each other at first, and after these steps."""
+        """The pairs that reach each other at first, and after these steps."""
         configs = self.configs()
         return self.reached(configs) & self.reached(self.done(configs, steps))
 
     def closing(self, step: Step, name: str, configs: Mapping[str, Config]) -> set[Pair]:
-        """Return the pairs of a leaf with others, when its change ends a session that neither end drains."""
+        """The pairs of a leaf with others whose session its change ends and neither end drains."""
         device = next(device for fabric in reversed(self.fabrics) if (device := fabric.device(name)) is not None)
         was = self.routing(name, configs)
         now = self.routing(name, self.done(configs, [replace(step, devices=(name,))]))
@@ -142,17 +142,17 @@ class Transition:
         return {pair for pair in reached if sum((host, rail) in own for host, rail, _ in pair) == 1}
 
     def ports(self, step: Step, names: Iterable[str]) -> set[End]:
-        """Return the ports towards switches whose session goes away while devices change."""
+        """The ports towards switches whose sessions go down while devices change."""
         return {(name, port) for name in names for port in self.change(step, name).blast.ports}
 
     def routing(self, name: str, configs: Mapping[str, Config]) -> Router | HostRoutes | None:
-        """Return what a configuration of a device says about routing."""
+        """The routing part of a device's configuration."""
         model = MODELS[platform(name, *self.fabrics)]
         read = model.router or model.host_routes
         return read(configs[name]) if read else None
 
     def done(self, configs: Mapping[str, Config], steps: Iterable[Step]) -> dict[str, Config]:
-        """Return what every device runs after all steps."""
+        """The configuration of every device after all steps."""
         found = dict(configs)
         for step in steps:
             for name in step.devices:
@@ -160,12 +160,12 @@ class Transition:
         return found
 
     def reversed_steps(self) -> tuple[Step, ...]:
-        """Return every device once, in the opposite order."""
+        """Every device once, in the opposite order."""
         last = {name: step for step in self.plan.steps for name in step.devices}
         return tuple(replace(last[name], devices=(name,), stage="") for name in reversed(list(last)))
 
     def again(self) -> Plan:
-        """Return the plan once everything is done."""
+        """A second plan after everything is done."""
         configs = self.done(self.configs(), self.plan.steps)
         running = {}
         for name, files in self.intended.items():
@@ -175,14 +175,14 @@ class Transition:
 
 
 def words(lost: Iterable[Pair]) -> tuple[int, set[str], set[str]]:
-    """Return how a plan names pairs: how many they are, of which hosts and rails."""
+    """Pairs as a plan names them: their number, hosts and rails."""
     pairs = set(lost)
     ends = [end for pair in pairs for end in pair]
     return len(pairs), {host for host, _, _ in ends}, {rail for _, rail, _ in ends}
 
 
 def pairs_of(network: Network, rows: Sequence[int]) -> set[Pair]:
-    """Return pairs of addresses that reach each other, both ways."""
+    """Pairs of addresses that reach each other, both ways."""
     return expanded(
         network.groups,
         (
@@ -195,7 +195,7 @@ def pairs_of(network: Network, rows: Sequence[int]) -> set[Pair]:
 
 
 def expanded(groups: Sequence[AddressGroup], pairs: Iterable[tuple[int, int]]) -> set[Pair]:
-    """Return the pairs of addresses in pairs of groups."""
+    """The pairs of addresses in pairs of groups."""
     return {
         frozenset({(a.host, a.interface, a.address), (b.host, b.interface, b.address)})
         for one, other in pairs
@@ -206,12 +206,12 @@ def expanded(groups: Sequence[AddressGroup], pairs: Iterable[tuple[int, int]]) -
 
 
 def parsed(platform: str, files: Mapping[str, str | None]) -> Config:
-    """Return files as the configuration of a device."""
+    """The files of a device as its parsed configuration."""
     model = MODELS[platform]
     return model.parse({file: text for file, text in files.items() if text is not None and model.reads(file)})
 
 
 def platform(name: str, *fabrics: Fabric) -> str:
-    """Return the platform of a device, in the last fabric that has it."""
+    """The platform of a device, in the last fabric that has it."""
     device = next(device for fabric in reversed(fabrics) if (device := fabric.device(name)) is not None)
     return device.platform if isinstance(device, Switch) else "linux"

@@ -1,4 +1,4 @@
-"""Changes as they happen to a fabric: what ran before, and what is intended now."""
+"""Typical changes of a fabric: what ran before, and what is intended now."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ BREAKOUT = {
 
 @dataclass(frozen=True)
 class Scene:
-    """One kind of change: the intent before and after, and what somebody did to a device by hand."""
+    """One kind of change: the intent before and after, and edits made on a device by hand."""
 
     before: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Staged:
 
 
 def staged(platform: str, name: str) -> Staged:
-    """Return a scene played on a platform; devices of both fabrics only."""
+    """A scene on a platform, with the devices of both fabrics only."""
     scene, version = SCENES[name], VERSIONS[platform]
     before = files_of(intents.fabric(intents.on_platform(platform, version, scene.before)))
     fabric = intents.fabric(intents.on_platform(platform, version, scene.after))

@@ -1,4 +1,4 @@
-"""What a change touches: sessions, links, rails, hosts, GPUs, and whether another path exists."""
+"""The impact of a change: sessions, links, rails, hosts, GPUs, and whether another path exists."""
 
 import json
 
@@ -24,7 +24,7 @@ def by_hand(device: str, find: str, put: str, platform: str = "nvue") -> Blast:
     return made.devices[0].blast
 
 
-def test_buffers_of_a_leaf_touch_every_link_and_host() -> None:
+def test_buffers_of_a_leaf_affect_every_link_and_host() -> None:
     found = blast("nvue", "ecn-threshold", "leaf01")
     assert found == Blast(
         links=(
@@ -63,7 +63,7 @@ def test_a_spine_has_other_paths_around_it() -> None:
     assert (found.rails, found.hosts, found.is_disruptive) == ((0, 1), (), False)
 
 
-def test_the_only_spine_takes_every_host_with_it() -> None:
+def test_the_only_spine_affects_every_host() -> None:
     played = staged("nvue", "only-spine")
     made = plan.make(played.fabric, played.running, played.intended)
     device = made.device("spine01")
@@ -83,12 +83,12 @@ def test_a_host_that_left_the_fabric_is_still_named(platform: str) -> None:
     assert not [link for link in found.links if "gpu01" in link]
 
 
-def test_a_port_nobody_uses_yet_touches_nothing() -> None:
+def test_an_unused_port_affects_nothing() -> None:
     for platform in ("nvue", "sonic", "eos", "frr"):
         assert blast(platform, "new-spine", "leaf01") == Blast()
 
 
-def test_a_switch_from_the_factory_carries_nothing_for_anybody() -> None:
+def test_a_factory_fresh_switch_carries_no_traffic() -> None:
     played = staged("sonic", "description")
     tables = json.loads(played.intended["leaf01"]["config_db.json"])
     cages = {f"Ethernet{number}": {"lanes": f"{number}", "admin_status": "down"} for number in range(0, 512, 8)}
@@ -100,12 +100,12 @@ def test_a_switch_from_the_factory_carries_nothing_for_anybody() -> None:
     assert device.blast == Blast()
 
 
-def test_a_description_touches_nothing() -> None:
+def test_a_description_affects_nothing() -> None:
     for platform in ("nvue", "sonic", "eos", "frr"):
         assert blast(platform, "description", "leaf01") == Blast()
 
 
-def test_one_port_touches_its_own_host_only() -> None:
+def test_one_port_affects_its_own_host_only() -> None:
     found = by_hand(
         "leaf01",
         "speed 400g-4\n   error-correction encoding reed-solomon\n   no switchport\n   ip address 10.128.0.0/31",
@@ -116,7 +116,7 @@ def test_one_port_touches_its_own_host_only() -> None:
     assert found.links == ("gpu01:rail0–leaf01:Ethernet1/1",)
 
 
-def test_a_host_touches_the_rails_that_change() -> None:
+def test_a_host_affects_the_rails_that_change() -> None:
     found = by_hand("gpu01", "addresses: [10.128.128.1/31]", "addresses: [10.128.128.9/31]")
     assert found == Blast(
         links=("gpu01:rail1–leaf02:swp1s0",),
@@ -127,7 +127,7 @@ def test_a_host_touches_the_rails_that_change() -> None:
     )
 
 
-def test_the_same_link_counts_once_for_both_its_ends() -> None:
+def test_one_link_counts_once_for_both_its_ends() -> None:
     played = staged("nvue", "ecn-threshold")
     whole = plan.make(played.fabric, played.running, played.intended).blast
     assert len(whole.links) == len(set(whole.links)) == len(tuple(played.fabric.links()))

@@ -1,4 +1,4 @@
-"""Pairs kept between runs: believed only from a private file, and never a difference hidden."""
+"""Compared pairs cached between runs: trusted only from a private file, and a difference is never hidden."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ def planned(known: dict[str, str], running: dict[str, Running], scene: Staged = 
     return plan.make(scene.fabric, running, scene.intended, known=known)
 
 
-def test_what_is_known_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_pair_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[str, str] = {}
     first = planned(known, SAME)
     assert len(known) == len(SAME)
@@ -27,20 +27,20 @@ def test_what_is_known_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert planned(known, SAME) == first
 
 
-def test_what_differs_is_never_known() -> None:
+def test_differences_are_never_cached() -> None:
     known: dict[str, str] = {}
     planned(known, SCENE.running)
     assert len(known) == 4  # the hosts, which keep what they have
     assert planned(known, SCENE.running) == planned({}, SCENE.running)
 
 
-def test_a_file_that_was_not_read_is_never_known() -> None:
+def test_an_unread_file_is_never_cached() -> None:
     known: dict[str, str] = {}
     planned(known, {"leaf01": Running({})})
     assert known == {}
 
 
-def test_pairs_come_back_from_their_file(tmp_path: Path) -> None:
+def test_pairs_survive_a_round_trip(tmp_path: Path) -> None:
     folder = tmp_path / "netkit"
     pairs = {"a" * 64: "b" * 64 + ":7"}
     serial.save(folder, pairs)
@@ -50,20 +50,20 @@ def test_pairs_come_back_from_their_file(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == [serial.FILE]
 
 
-def test_the_newest_pairs_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_pairs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serial, "MOST", 2)
     serial.save(tmp_path, {letter * 64: letter * 64 + ":0" for letter in "abcd"})
     assert list(serial.load(tmp_path)) == ["c" * 64, "d" * 64]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1, "pairs": {}}', "netkit pairs 3", "\xff"])
-def test_a_broken_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
+def test_a_broken_file_is_treated_as_empty(tmp_path: Path, text: str) -> None:
     tmp_path.chmod(0o700)
     (tmp_path / serial.FILE).write_text(text, encoding="utf-8")
     assert serial.load(tmp_path) == {}
 
 
-def test_what_other_code_found_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_found_by_other_code_are_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serial.save(tmp_path, {"a" * 64: "b" * 64 + ":7"})
     monkeypatch.setattr(serial, "code", lambda: "c" * 64)
     assert serial.load(tmp_path) == {}
@@ -81,7 +81,7 @@ def test_the_code_of_every_platform_counts(tmp_path: Path, monkeypatch: pytest.M
     assert len(seen) == 4
 
 
-def test_only_a_file_is_read(tmp_path: Path) -> None:
+def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
     serial.save(tmp_path / "real", {"a" * 64: "b" * 64 + ":7"})
     for name in ("link", "pipe", "folder"):
         (tmp_path / name).mkdir(mode=0o700)
@@ -93,7 +93,7 @@ def test_only_a_file_is_read(tmp_path: Path) -> None:
     assert serial.load(tmp_path / "real") != {}
 
 
-def test_a_file_others_could_write_is_not_believed(tmp_path: Path) -> None:
+def test_a_file_writable_by_others_is_not_trusted(tmp_path: Path) -> None:
     serial.save(tmp_path, {"a" * 64: "b" * 64 + ":7"})
     tmp_path.chmod(0o770)
     assert serial.load(tmp_path) == {}
@@ -103,7 +103,7 @@ def test_a_file_others_could_write_is_not_believed(tmp_path: Path) -> None:
     assert serial.load(tmp_path) == {}
 
 
-def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_no_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     serial.save(tmp_path / "file", {"a" * 64: "b" * 64 + ":7"})
     assert serial.load(tmp_path / "file") == {}

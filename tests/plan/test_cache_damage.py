@@ -1,4 +1,4 @@
-"""Whatever a kept file has become, and whatever was edited since: a plan is the one that is made without it."""
+"""However the cache is damaged, and whatever was edited since: the plan equals the one made without a cache."""
 
 import tempfile
 from functools import cache as once
@@ -26,7 +26,7 @@ def scene(platform: str) -> Staged:
 
 @st.composite
 def damaged(draw: st.DrawFn, content: bytes) -> bytes:
-    """Return bytes with some of them changed, gone, doubled or out of their place."""
+    """Bytes with some of them changed, removed, doubled or moved."""
     for _ in range(draw(st.integers(1, 3))):
         start, end = sorted((draw(st.integers(0, len(content))), draw(st.integers(0, len(content)))))
         piece = content[start:end]
@@ -36,7 +36,7 @@ def damaged(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 @given(st.data())
-def test_a_damaged_file_says_nothing_or_what_it_said(data: st.DataObject) -> None:
+def test_a_damaged_file_gives_nothing_or_what_was_stored(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         serial.save(folder, PAIRS)
@@ -60,8 +60,8 @@ def test_not_one_bit_may_differ(bit: int) -> None:
 @pytest.mark.parametrize("platform", PLATFORMS)
 @settings(max_examples=examples(30))
 @given(st.data())
-def test_edits_are_seen_whatever_is_known(platform: str, data: st.DataObject) -> None:
-    """A device is edited again and again, on either side, with what was found before remembered throughout."""
+def test_edits_are_seen_whatever_is_cached(platform: str, data: st.DataObject) -> None:
+    """One device is edited repeatedly, on either side, with the cache kept throughout."""
     played = scene(platform)
     name = data.draw(st.sampled_from(("leaf01", "gpu01")))
     files = played.intended[name]
@@ -76,7 +76,7 @@ def test_edits_are_seen_whatever_is_known(platform: str, data: st.DataObject) ->
 
 @st.composite
 def _edited(draw: st.DrawFn, files: Files) -> Files:
-    """Return files with a line less, or a line twice."""
+    """Files with one line removed or doubled."""
     file = draw(st.sampled_from(sorted(files)))
     lines = files[file].splitlines(keepends=True)
     at = draw(st.integers(0, len(lines) - 1))
@@ -84,14 +84,14 @@ def _edited(draw: st.DrawFn, files: Files) -> Files:
 
 
 def _outcome(played: Staged, name: str, running: Files, intended: Files, known: dict[str, str] | None) -> object:
-    """Return the plan of a device, or what is wrong: half a file may be no configuration at all."""
+    """The plan of a device, or the error: half a file may not be a valid configuration."""
     try:
         return plan.make(played.fabric, {name: Running(running)}, {name: intended}, known=known)
     except ConfigError as error:
         return error.problems
 
 
-def test_where_one_file_ends_and_the_next_begins_counts() -> None:
+def test_the_boundary_between_two_files_counts() -> None:
     played = scene("frr")
     files = played.intended["leaf01"]
     moved = {**files, "daemons": files["daemons"] + files["frr.conf"][:40], "frr.conf": files["frr.conf"][40:]}

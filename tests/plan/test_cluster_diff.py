@@ -1,4 +1,4 @@
-"""What a change of the intent alters for clusters, object by object, and whom it touches."""
+"""What a change of the intent alters for clusters, object by object, and which pods and nodes it affects."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +45,7 @@ def test_equal_files_are_no_difference() -> None:
     assert compare_cluster("kubernetes", files(pool("rail0", {})), files(pool("rail0", {})), NODES) is None
 
 
-def test_an_entry_of_one_node_touches_the_pods_of_that_node_alone() -> None:
+def test_an_entry_of_one_node_affects_only_the_pods_of_that_node() -> None:
     before = files(pool("rail0", {"gpu01": "10.0.0.0/28", "gpu02": "10.0.0.16/28"}))
     after = files(pool("rail0", {"gpu01": "10.0.0.0/28", "gpu02": "10.0.0.32/28"}))
     value = ValueChange("spec.staticAllocations[gpu02].prefix", "10.0.0.16/28", "10.0.0.32/28")
@@ -54,7 +54,7 @@ def test_an_entry_of_one_node_touches_the_pods_of_that_node_alone() -> None:
     )
 
 
-def test_a_value_of_the_whole_pool_touches_the_pods_of_all_nodes() -> None:
+def test_a_value_of_the_whole_pool_affects_the_pods_of_all_nodes() -> None:
     found = compared(files(pool("rail0", {}, "10.1.0.0/16")), files(pool("rail0", {}, "10.2.0.0/16")))
     assert found.restarted == NODES
     assert list(cluster_lines(found)) == [
@@ -66,7 +66,7 @@ def test_a_value_of_the_whole_pool_touches_the_pods_of_all_nodes() -> None:
     ]
 
 
-def test_a_policy_of_nics_drains_the_nodes_and_a_new_pool_touches_nobody() -> None:
+def test_a_nic_policy_drains_the_nodes_and_a_new_pool_affects_nothing() -> None:
     policy = {"kind": "SriovNetworkNodePolicy", "metadata": {"name": "rail0"}, "spec": {"numVfs": 4, "isRdma": True}}
     more = {**policy, "spec": {"numVfs": 8, "isRdma": True}}
     found = compared(files(policy), files(more, pool("rail0", {"gpu01": "10.0.0.0/28"})))
@@ -112,7 +112,7 @@ def rule(operator: str, *values: str, key: str = "unit") -> Values:
         (None, NODES),
     ],
 )
-def test_nodes_are_those_that_the_selector_picks(selector: Any, nodes: tuple[str, ...]) -> None:
+def test_nodes_are_those_that_the_selector_matches(selector: Any, nodes: tuple[str, ...]) -> None:
     before = {**files(policy(4, nodeSelector=selector)), "nodes.yaml": files(*LABELLED)["all.yaml"]}
     after = {**before, **files(policy(8, nodeSelector=selector))}
     assert compared(before, after).drained == nodes
@@ -121,7 +121,7 @@ def test_nodes_are_those_that_the_selector_picks(selector: Any, nodes: tuple[str
     assert running.drained == nodes
 
 
-def test_a_moved_selector_touches_the_nodes_of_both() -> None:
+def test_a_changed_selector_affects_the_nodes_of_both() -> None:
     before = files(*LABELLED, policy(4, nodeSelector={"unit": "1"}))
     assert compared(before, files(*LABELLED, policy(4, nodeSelector={"unit": "2"}))).drained == ("gpu01", "gpu02")
 
@@ -176,7 +176,7 @@ def test_changed_labels_and_taints_move_no_pod(after: list[Values], *, is_said: 
     assert found.advice == ((PLACED,) if is_said else ())
 
 
-def test_objects_that_go_have_a_command_that_deletes_them() -> None:
+def test_removed_objects_have_a_command_that_deletes_them() -> None:
     """Nodes have none: kubectl label would remove labels of nodes that stay in another cluster."""
     objects = [pool("rail0", {}), pool("rail1", {}), policy(8), labelled("gpu01", unit="1")]
     typed = [{"apiVersion": "x.net/v1", **one} for one in objects]
@@ -198,7 +198,7 @@ def queue(quota: Any, group: str = "kueue.x-k8s.io") -> Values:
     ("runs", "rendered"),
     [("1Pi", "1024Ti"), ("1k", "1000"), ("1k", 1000), ("500m", "0.5"), ("1e3", "1k"), (8, "8"), ("2000u", "2m")],
 )
-def test_amounts_are_compared_by_value(runs: Any, rendered: Any) -> None:
+def test_quantities_are_compared_by_value(runs: Any, rendered: Any) -> None:
     assert compare_running([queue(runs)], files(queue(rendered)), ()) is None
     capability = {"kind": "Queue", "metadata": {"name": "q"}, "spec": {"capability": {"cpu": rendered}}}
     live = {**capability, "spec": {"capability": {"cpu": runs}}}
@@ -209,11 +209,11 @@ def test_amounts_are_compared_by_value(runs: Any, rendered: Any) -> None:
 
 
 @pytest.mark.parametrize(("runs", "rendered"), [("1Pi", "1023Ti"), ("1k", "1Ki"), ("1", "x"), ("x", "1")])
-def test_other_amounts_differ(runs: Any, rendered: Any) -> None:
+def test_different_quantities_differ(runs: Any, rendered: Any) -> None:
     assert compare_running([queue(runs)], files(queue(rendered)), ()) is not None
 
 
-def test_kinds_of_two_groups_are_two_objects() -> None:
+def test_equal_kinds_of_two_groups_are_two_objects() -> None:
     ours, theirs = queue("1"), queue("2", "scheduling.volcano.sh")
     found = compared(files(ours), files(ours, theirs))
     assert [(one.name, one.action) for one in found.objects] == [("Queue q", "added")]
@@ -293,7 +293,7 @@ def test_of_a_value_with_several_lines_the_changed_ones_are_shown() -> None:
     assert list(cluster_lines(ends))[2] == "      data.nccl.conf: a\n → a"
 
 
-def test_the_order_of_a_list_is_a_value() -> None:
+def test_the_order_of_a_list_matters() -> None:
     assert list(value_changes({"a": ["x", "y"]}, {"a": ["y", "x"]})) == [ValueChange("a", "x, y", "y, x")]
 
 

@@ -1,4 +1,4 @@
-"""Same changes, one group; names, addresses and AS numbers aside."""
+"""Equal changes form one group, whatever their names, addresses and AS numbers."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_devices_that_change_alike_are_one_group(platform: str, name: str) -> No
 
 @pytest.mark.parametrize("attachment", ["p2p", "vlan"])
 @pytest.mark.parametrize("platform", VERSIONS)
-def test_from_nothing_every_tier_is_one_group(platform: str, attachment: str) -> None:
+def test_from_empty_every_tier_is_one_group(platform: str, attachment: str) -> None:
     values = intents.on_platform(platform, VERSIONS[platform], {"attachment": attachment, "host_routes": "per-leaf"})
     fabric = intents.fabric(values)
     intended = {
@@ -49,7 +49,7 @@ def is_read(fabric: Fabric, device: str, file: str) -> bool:
     return MODELS[found.platform if isinstance(found, Switch) else "linux"].reads(file)
 
 
-def test_a_route_too_many_is_another_group() -> None:
+def test_an_extra_route_is_another_group() -> None:
     scene = staged("nvue", "description")
     files = {name: {"netplan.yaml": scene.intended[name]["netplan.yaml"]} for name in HOSTS}
     route = "        - {to: 10.128.0.8/29, via: 10.128.0.0, table: 100}\n"
@@ -68,7 +68,7 @@ def test_another_value_is_another_group() -> None:
     assert groups == (("leaf01", "leaf02", "leaf04"), SPINES, ("leaf03",))
 
 
-def test_a_wrong_address_from_outside_the_pools_is_another_group() -> None:
+def test_an_address_from_outside_the_pools_is_another_group() -> None:
     scene = staged("nvue", "description")
     running = {name: scene.intended[name] for name in LEAVES}
     texts = {name: files["startup.yaml"] for name, files in running.items()}

@@ -1,4 +1,4 @@
-"""Disconnected pairs are counted as if each were listed."""
+"""The number of disconnected pairs equals that of a list of each."""
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
@@ -23,7 +23,7 @@ GROUPS = st.lists(st.builds(AddressGroup, st.lists(NICS, min_size=1, max_size=4)
 
 
 def listed(groups: Sequence[AddressGroup], wanted: Sequence[int], has: Sequence[int]) -> ReachabilityLoss:
-    """Go through all pairs of addresses."""
+    """Enumerate all pairs of addresses."""
     pairs, touched = 0, set[int]()
     for one, other in combinations_with_replacement(range(len(groups)), 2):
         is_wanted, is_there = (rows[one] >> other & 1 and rows[other] >> one & 1 for rows in (wanted, has))
@@ -43,7 +43,7 @@ def listed(groups: Sequence[AddressGroup], wanted: Sequence[int], has: Sequence[
 
 
 @given(st.data())
-def test_pairs_are_counted_as_if_each_were_listed(data: st.DataObject) -> None:
+def test_the_count_equals_that_of_an_enumeration(data: st.DataObject) -> None:
     groups = data.draw(GROUPS)
     row = st.integers(0, (1 << len(groups)) - 1)
     wanted, has = (data.draw(st.lists(row, min_size=len(groups), max_size=len(groups))) for _ in range(2))

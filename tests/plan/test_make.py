@@ -1,4 +1,4 @@
-"""A plan: complete, pure, and undone by the plan with its sides swapped."""
+"""A plan is complete and pure, and swapping its sides undoes it."""
 
 import pytest
 from hypothesis import given, settings
@@ -41,7 +41,7 @@ def test_rollback_restores_what_ran(platform: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("platform", "name"), CASES)
-def test_a_plan_comes_back_from_its_file_unchanged(platform: str, name: str) -> None:
+def test_a_plan_survives_a_round_trip(platform: str, name: str) -> None:
     scene = staged(platform, name)
     made = plan.make(scene.fabric, scene.running, scene.intended)
     assert plan.read(plan.write(made)) == made
@@ -54,7 +54,7 @@ def test_any_two_fabrics_have_a_plan_between_them(values: dict[str, object], oth
     intended = files_of(fabric)
     running = {name: Running(dict(before[name])) for name in intended if name in before}
     made = plan.make(fabric, running, intended)
-    # A switch that changes its NOS has none of the files the other one reads.
+    # A switch that changes its NOS has none of the files that the other NOS reads.
     read = [name for name in intended if set(before.get(name, ())) & set(intended[name])]
     assert [device.name for device in made.devices] == read
     assert [missed.name for missed in made.unreachable] == [name for name in intended if name not in read]
@@ -62,7 +62,7 @@ def test_any_two_fabrics_have_a_plan_between_them(values: dict[str, object], oth
     assert plan.read(plan.write(made)) == made
 
 
-def test_a_device_nobody_read_is_never_unchanged() -> None:
+def test_an_unread_device_is_never_unchanged() -> None:
     scene = staged("nvue", "description")
     running: dict[str, Running | Unreachable] = dict(scene.running)
     del running["leaf02"]
@@ -76,7 +76,7 @@ def test_a_device_nobody_read_is_never_unchanged() -> None:
     assert made.device("leaf03") is None
 
 
-def test_a_device_of_which_no_file_was_read_is_not_in_the_plan() -> None:
+def test_a_device_without_any_file_read_is_not_in_the_plan() -> None:
     scene = staged("nvue", "description")
     intended = {name: scene.intended[name] for name in ("leaf01", "gpu01")}
     made = plan.make(scene.fabric, {"leaf01": Running({}), "gpu01": Running({"nccl.conf": None})}, intended)
@@ -112,14 +112,14 @@ def test_a_device_of_another_fabric_is_refused() -> None:
         plan.make(scene.fabric, {}, {"leaf99": {}})
 
 
-def test_a_configuration_that_cannot_be_read_names_device_file_and_line() -> None:
+def test_an_unparsable_configuration_names_device_file_and_line() -> None:
     scene = staged("nvue", "description")
     running = {"leaf01": Running({"startup.yaml": "- set:\n  a: [\n"})}
     with pytest.raises(ConfigError, match=r"leaf01: startup\.yaml:3: cannot be read: .*; read it again"):
         plan.make(scene.fabric, running, {"leaf01": scene.intended["leaf01"]})
 
 
-def test_a_refused_way_is_in_the_plan_with_its_reason() -> None:
+def test_a_refused_strategy_is_in_the_plan_with_its_reason() -> None:
     scene = staged("sonic", "description")
     files = {
         name: str(text).replace("Mellanox-SN5600-O128", "Other") for name, text in scene.running["leaf01"].files.items()

@@ -1,4 +1,4 @@
-"""The order of a plan: what reaches each other before and after reaches each other in every state between."""
+"""The order of a plan: pairs that reach each other before and after reach each other in every state between."""
 
 import os
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ SPINE_OF = {"nvue": "sonic", "sonic": "frr", "eos": "nvue", "frr": "eos"}
 
 
 def merged(*changes: dict[str, Any]) -> dict[str, Any]:
-    """Return changes on top of each other."""
+    """Edits on top of each other."""
     found: dict[str, Any] = {}
     for one in changes:
         for key, value in one.items():
@@ -45,7 +45,7 @@ def merged(*changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def transition(platform: str, before: dict[str, Any], after: dict[str, Any], *, spines: str = "") -> Transition:
-    """Return the transition between two variants of a small fabric."""
+    """The transition between two variants of a small fabric."""
     first = intents.on_platform(platform, VERSIONS[platform], merged(TABLE["small"], before))
     last = intents.on_platform(platform, VERSIONS[platform], merged(TABLE["small"], after))
     if spines:
@@ -55,7 +55,7 @@ def transition(platform: str, before: dict[str, Any], after: dict[str, Any], *, 
 
 
 def assert_loses_only_what_it_names(found: Transition, steps: Sequence[Step] | None = None) -> None:
-    """Hold the very pairs that each state loses against those that the plan names in the step it belongs to."""
+    """Compare the pairs that each state loses with those that the plan names for its step."""
     changing: dict[int, set[Pair]] = {}
     until_next: set[Pair] = set()
     for step, during, after in found.named():
@@ -86,7 +86,7 @@ def test_no_state_between_two_random_intents_loses_what_the_plan_does_not_name(
     try:
         found = transition(platform, before, after, spines=SPINE_OF[platform] if has_other_spines else "")
     except NetkitError:
-        assume(False)  # a shape that is refused
+        assume(False)  # an unsupported shape
         raise
     assert_loses_only_what_it_names(found)
     assert planning.read(planning.write(found.plan)) == found.plan
@@ -105,7 +105,7 @@ def needs_order(platform: str, name: str) -> Transition:
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("name", SUMMARIES)
-def test_other_lengths_of_summaries_lose_nothing_in_two_stages(platform: str, name: str) -> None:
+def test_another_length_of_summaries_loses_nothing_in_two_stages(platform: str, name: str) -> None:
     found = needs_order(platform, name)
     assert {step.stage for step in found.plan.steps} >= {"both", "finish"}
     assert not found.plan.worst
@@ -175,7 +175,7 @@ def test_no_detour_is_written_that_would_lose_a_secret() -> None:
     bridge = found.plan.bridges[0]
     files = dict(found.intended[bridge.device])
     assert with_entries(MODELS["eos"], files, bridge.kept.entries)
-    files["eos.cfg"] += "snmp-server community one ro\nsnmp-server community two ro\n"  # alike once masked
+    files["eos.cfg"] += "snmp-server community one ro\nsnmp-server community two ro\n"  # equal once masked
     assert with_entries(MODELS["eos"], files, bridge.kept.entries) is None
 
 
@@ -188,7 +188,7 @@ def test_a_plan_of_a_release_without_detours_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("platform", ["nvue", "frr"])
-def test_a_cage_that_is_broken_out_anew_takes_no_detour(platform: str) -> None:
+def test_a_changed_breakout_takes_no_detour(platform: str) -> None:
     found = transition(platform, {}, BREAKOUT)
     assert not found.plan.bridges
 
@@ -197,35 +197,35 @@ def test_a_cage_that_is_broken_out_anew_takes_no_detour(platform: str) -> None:
 @pytest.mark.parametrize(
     ("first", "second"), [("one spine", "other spine"), ("three spines", "one spine"), ("three spines", "other spine")]
 )
-def test_a_spine_that_is_in_no_fabric_any_more_carries_traffic_until_it_is_left(
+def test_a_spine_outside_the_intended_fabric_carries_traffic_until_it_is_drained(
     platform: str, first: str, second: str
 ) -> None:
     found = transition(platform, EDITS[first], EDITS[second])
     there = {name: found.running[name] for name in found.intended}
-    as_deployed = planning.make(found.fabrics[-1], there, found.intended)  # which does not know what was before
+    as_deployed = planning.make(found.fabrics[-1], there, found.intended)  # without the fabric before
     assert as_deployed.steps == found.plan.steps
     assert bool(as_deployed.worst) == any(lost for _, _, lost in found.lost())
     assert_loses_only_what_it_names(found)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_sessions_between_old_and_new_addresses_bring_no_routes_until_both_ends_have_changed(platform: str) -> None:
+def test_sessions_between_old_and_new_addresses_have_no_routes_until_both_ends_have_changed(platform: str) -> None:
     found = transition(platform, EDITS["renumbered"], EDITS["loopbacks"])
     first, *_, last = (step for step in found.plan.steps if not step.devices[0].startswith("gpu"))
     assert {end.partition(":")[0] for end in first.waiting} == set(first.devices)
     assert not last.waiting
-    kept = transition(platform, {}, EDITS["renumbered"])  # loopbacks stay, and are routes as well
+    kept = transition(platform, {}, EDITS["renumbered"])  # loopbacks stay, and are routes too
     assert not any(step.waiting for step in kept.plan.steps)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_the_order_is_the_same_every_time(platform: str) -> None:
+def test_the_order_is_deterministic(platform: str) -> None:
     plans = [needs_order(platform, "higher ceilings").plan for _ in range(2)]
     assert planning.write(plans[0]) == planning.write(plans[1])
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_gone_is_what_the_intended_fabric_does_not_connect(platform: str) -> None:
+def test_removed_pairs_are_those_that_the_intended_fabric_does_not_connect(platform: str) -> None:
     for before, after in (({}, {"cross_rail": "blocked"}), ({"cross_rail": "blocked"}, {}), ({}, {})):
         found = transition(platform, before, after)
         configs = found.configs()

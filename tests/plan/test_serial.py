@@ -1,4 +1,4 @@
-"""The file of a plan: the same plan back, or a reason why not."""
+"""The file of a plan: the same plan is read back, or refused with a reason."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ def changed(change: dict[str, Any]) -> str:
     return json.dumps({**json.loads(TEXT), **change})
 
 
-def test_a_plan_is_made_the_same_every_time() -> None:
+def test_a_plan_is_deterministic() -> None:
     assert plan.write(plan.make(SCENE.fabric, SCENE.running, SCENE.intended)) == TEXT
 
 
@@ -42,13 +42,13 @@ def test_a_newer_plan_is_refused() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", "null", '{"schema": "1"}', '{"schema": true}', "[" * 10_000, "\ud800", '{"schema": 1e999}']
 )
-def test_what_is_no_plan_is_refused(text: str) -> None:
+def test_a_malformed_plan_is_refused(text: str) -> None:
     with pytest.raises(PlanError, match="is not a plan"):
         plan.read(text)
 
 
 def signed(document: dict[str, Any]) -> str:
-    """Return a document with the digest that fits it, as somebody would who wants it to be believed."""
+    """A document with a matching digest, as a forger would write it."""
     document.pop("digest")
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return json.dumps({**document, "digest": hashlib.sha256(text.encode()).hexdigest()})
@@ -76,12 +76,12 @@ def edited(change: Callable[[dict[str, Any]], object]) -> str:
         lambda plan: plan["devices"][0]["blast"].update(is_disruptive="yes"),
     ],
 )
-def test_what_is_not_exactly_a_plan_is_refused(change: Callable[[dict[str, Any]], object]) -> None:
+def test_anything_but_an_exact_plan_is_refused(change: Callable[[dict[str, Any]], object]) -> None:
     with pytest.raises(PlanError, match="is not a whole plan; make the plan again"):
         plan.read(edited(change))
 
 
-def test_a_signed_copy_is_still_the_plan() -> None:
+def test_a_reformatted_copy_with_its_digest_is_still_the_plan() -> None:
     assert plan.read(edited(lambda document: document)) == MADE
 
 
@@ -97,7 +97,7 @@ def test_an_edited_plan_is_refused(change: dict[str, Any]) -> None:
 
 @given(place=st.integers(0, len(TEXT) - 1), char=st.characters(codec="utf-8"))
 @settings(max_examples=examples(300), derandomize=True)
-def test_one_character_is_enough_to_refuse(place: int, char: str) -> None:
+def test_one_changed_character_is_enough_to_refuse(place: int, char: str) -> None:
     text = TEXT[:place] + char + TEXT[place + 1 :]
     try:
         found = plan.read(text)
