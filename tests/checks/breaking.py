@@ -1,4 +1,4 @@
-"""A lab of one platform that is broken row by row of the table of faults, and looked at as `netkit check` does."""
+"""A lab of one platform, broken row by row of the table of faults and collected from as `netkit check` does."""
 
 import tempfile
 import time
@@ -33,7 +33,7 @@ VERSIONS = {"nvue": "5.16.1", "sonic": "202505", "eos": "4.35.1F", "frr": "8.4.4
 SECRETS = {f"NETKIT_SECRET_{name}": f"$6$made{name.lower()}" for name in ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")}
 WINDOW_S = 2.5
 LOADED_WINDOW_S = 6.0
-"""Of CNPs a lab sends some in a second, where a fabric sends thousands."""
+"""A lab sends a few CNPs a second, a real fabric thousands."""
 DEADLINE_S = 25.0
 SETTLING_S = 100.0
 """How long daemons may take to notice."""
@@ -49,21 +49,21 @@ class Ward:
 
     @property
     def folder(self) -> LabFolder:
-        """Return where the lab can be asked."""
+        """The folder with the access settings of the lab."""
         return LabFolder(self.lab.home / self.lab.name)
 
     def broken(self, row: Row) -> None:
-        """Break it as a row says."""
+        """Inject the fault of a row."""
         options = [f"{name}={value}" for name, value in row.options.items()]
         ask_keeper(self.folder, "break", fault=row.fault, place=place_of(self.project.fabric, row.at), options=options)
 
     def mended(self, row: Row) -> None:
-        """Heal it, and let nothing of it be left."""
+        """Heal the fault, and wait until nothing is left of it."""
         self.healed(row)
         ask_keeper(self.folder, "calm")
 
     def healed(self, row: Row) -> None:
-        """Heal it; what else is wrong stays."""
+        """Heal the fault; anything else that is wrong stays."""
         place = place_of(self.project.fabric, row.at)
         ask_keeper(self.folder, "heal", fault=row.fault, place=place)
         if row.fault == "counter-wrap":  # it lasts until counters are cleared
@@ -71,22 +71,22 @@ class Ward:
             ask_keeper(self.folder, "heal", fault="counter-reset", place=place)
 
     def loaded(self, nic: str, seconds: int = 300) -> None:
-        """Let everybody send to a NIC for a while."""
+        """Let all hosts send to one NIC for a while."""
         ask_keeper(self.folder, "incast", place=nic, senders=3, seconds=seconds)
 
     def look(self, window_s: float, *, has_config: bool = True, has_probes: bool = True) -> Snapshot:
-        """Look once, or at both ends of a window."""
+        """Collect once, or at both ends of a window."""
         options = CollectOptions(window_s=window_s, has_config=has_config, deadline_s=DEADLINE_S)
         devices: list[Switch | Host] = [*self.project.fabric.switches, *self.project.fabric.hosts]
         return look(self.project, Connections.of(self.project), Looking(devices, options, has_probes=has_probes))
 
     def judged(self, snapshot: Snapshot, own: Mapping[str, float] = NO_LIMITS) -> Judgement:
-        """Return what all checks say by the limits of the fabric, some of which a row may have of its own."""
+        """The findings of all checks by the thresholds of the fabric, some of which a row may override."""
         return judged(self.project, snapshot, own)
 
 
 def judged(project: Project, snapshot: Snapshot, own: Mapping[str, float] = NO_LIMITS) -> Judgement:
-    """Return what all checks say of a snapshot, however long ago it was taken."""
+    """The findings of all checks for a snapshot, however old it is."""
     plan = planning.read(snapshot.plan) if snapshot.plan else None
     limits = project.loaded.intent.thresholds.model_copy(update=dict(own))
     scene = CheckContext(project.fabric, snapshot, limits, plan=plan)
@@ -95,12 +95,12 @@ def judged(project: Project, snapshot: Snapshot, own: Mapping[str, float] = NO_L
 
 @cache
 def shipped() -> tuple[Check, ...]:
-    """Return the checks of netkit, loaded once."""
+    """The checks shipped with netkit, loaded once."""
     return tuple(catalog.select(catalog.load(), []))
 
 
 def written(folder: Path, platform: str) -> Path:
-    """Write the fabric of one platform that is broken."""
+    """Write the fabric of one platform."""
     model = ON_PLATFORM[platform]["leaf"]["model"]
     values = on_platform(platform, intent(), model=model, version=VERSIONS[platform])
     values |= {"purpose": "lab"} if platform == "frr" else {}
@@ -109,7 +109,7 @@ def written(folder: Path, platform: str) -> Path:
 
 @contextmanager
 def ward(folder: Path, platform: str) -> Iterator[Ward]:
-    """Boot a fabric of one platform as it is meant to be."""
+    """Boot a healthy fabric of one platform."""
     fabric = written(folder, platform)
     with running(fabric, name="f") as lab, pytest.MonkeyPatch.context() as patch:
         patch.setenv("NETKIT_LAB_DIR", str(lab.home))
@@ -128,64 +128,61 @@ def is_watched(snapshot: Snapshot) -> bool:
 
 
 def reported(judgement: Judgement) -> set[Found]:
-    """Return what is wrong."""
+    """The warnings and failures."""
     return {as_told(one) for one in judgement.findings if one.verdict > Verdict.SKIPPED}
 
 
 def as_told(one: Finding) -> Found:
-    """Return what the table says of a finding."""
+    """A finding in the form of the table."""
     return one.verdict.word, one.check, one.device, one.place
 
 
 class Faults:
-    """What is tried on a lab of one platform. A file for each, so that they run beside each other."""
+    """The faults injected in a lab of one platform: one subclass per file, so that they run in parallel."""
 
     platform = "nvue"
     column = "nvue"
-    """Whose rows of the table, and whose column of the docs."""
+    """The lab in the table, and the column of the docs."""
     device = "leaf01"
 
     @pytest.fixture(scope="class")
     @classmethod
     def lab(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ward]:
-        """Yield the lab that is broken."""
         with ward(tmp_path_factory.mktemp("faults"), cls.platform) as found:
             yield found
 
     @classmethod
     def pytest_generate_tests(cls, metafunc: pytest.Metafunc) -> None:
-        """Give each row of the table its test."""
+        """Make a test of each row of the table."""
         if "row" in metafunc.fixturenames:
             metafunc.parametrize("row", lanes.daily(rows_on(cls.column), *daily(cls.column)), ids=str)
 
     def test_a_healthy_lab_is_clean(self, lab: Ward) -> None:
-        """Nothing is wrong, everybody was reached, and much was judged."""
+        """Nothing is wrong, every device was reached, and most checks could judge."""
         judgement = lab.judged(lab.look(WINDOW_S))
         assert (reported(judgement), judgement.unreached) == (set(), ())
         assert judgement.examined > 100
 
-    def test_what_is_not_told_is_in_the_docs(self, lab: Ward) -> None:
-        """What a device does not report is what the table in the docs says."""
+    def test_unreported_facts_are_those_in_the_docs(self, lab: Ward) -> None:
         facts = lab.look(0).devices[self.device].facts
         assert untold.by_device(facts, is_host=self.column == "hosts") == untold.by_the_docs(self.column)
 
     def test_a_fault_is_found_where_it_is_and_nothing_else(self, lab: Ward, row: Row) -> None:
-        """A fault is found as its row says."""
         expected = (row.expected(lab.project.fabric), set(row.unreached))
         with broken(lab, row) as looked:
             judgement = again_until(looked, lambda seen: found(lab, row, seen) == expected, row.patience_s)
         told_of = found(lab, row, judgement)
         assert told_of == expected, [one for one in judgement.findings if as_told(one) in told_of[0] - expected[0]]
 
-    def test_a_mended_lab_is_clean_again(self, lab: Ward) -> None:
-        """Nothing of what was broken is left, once daemons have noticed."""
+    def test_a_healed_lab_is_clean_again(self, lab: Ward) -> None:
+        """No finding of the faults is left once daemons have noticed."""
         judgement = again_until(lambda: lab.judged(lab.look(WINDOW_S)), lambda seen: not reported(seen), SETTLING_S)
         assert (reported(judgement), judgement.unreached) == (set(), ())
 
 
 @contextmanager
 def broken(ward: Ward, row: Row) -> Iterator[Callable[[], Judgement]]:
-    """Break a lab as a row says for the length of a block; yield what looks at it."""
+    """Inject a row's fault for the length of a block; yield a function that collects."""
     before = ward.look(0) if row.is_within else None
     window_s = LOADED_WINDOW_S if row.load else WINDOW_S
     intended = ward
@@ -211,7 +208,7 @@ def broken(ward: Ward, row: Row) -> Iterator[Callable[[], Judgement]]:
 def again_until(
     looked: Callable[[], Judgement], is_enough: Callable[[Judgement], bool], patience_s: float
 ) -> Judgement:
-    """Look again and again until it is enough or patience ends; return what was seen last."""
+    """Collect until a condition holds or the time limit is reached; return the last result."""
     deadline = time.monotonic() + patience_s
     while not is_enough(seen := looked()) and time.monotonic() < deadline:
         pass
@@ -219,7 +216,7 @@ def again_until(
 
 
 def found(ward: Ward, row: Row, judgement: Judgement) -> tuple[set[Found], set[str]]:
-    """Return what is wrong but for what may show beside, and who was not reached."""
+    """The warnings and failures, without those that may accompany the fault, and the unreachable devices."""
     fabric = ward.project.fabric
     expected = row.expected(fabric)
     rest = {one for one in reported(judgement) if one in expected or not row.allows(fabric, one)}
@@ -227,7 +224,7 @@ def found(ward: Ward, row: Row, judgement: Judgement) -> tuple[set[Found], set[s
 
 
 def around(before: Snapshot, after: Snapshot) -> Snapshot:
-    """Return two looks as one: the counters of both are the ends of its window."""
+    """Two collections as one: their counters become both ends of its window."""
 
     def both(name: str, last: Observation) -> Observation:
         return replace(last, samples=(*before.devices[name].samples, *last.samples))

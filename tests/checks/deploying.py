@@ -1,4 +1,4 @@
-"""Deploying a change while a fault of the lab waits for one: what the switch then runs is looked at."""
+"""Deploying a change while a fault of the lab is armed for one, and the configurations afterwards."""
 
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ OPTIONS = Options(
     revert_s=600, settle_s=120, drain_s=1, poll_s=0.5, parallel=4, max_fail=1, is_together=True, has_canary=False
 )
 HASTE: dict[str, Any] = {"revert_s": 4, "settle_s": 6}
-"""For a switch that goes away: it has taken its change back before it answers again, and nobody waits for long."""
+"""For a switch that goes away: it has reverted before it answers again, and the deploy need not wait longer."""
 AWAY = "seconds"
-"""The option of a fault that says for how long a switch is away."""
+"""The option of a fault that sets for how long a switch is away."""
 FILE = "fabric.yaml"
 
 
 def failed(lab: RunningLab, folder: Path, row: Row) -> Project:
-    """Deploy a row's change, which must fail where the fault is and nowhere else; return what is intended then."""
+    """Deploy a row's change, which must fail at the faulty device only; return the intended configurations."""
     values = yaml.safe_load((lab.fabric / FILE).read_text(encoding="utf-8"))
     project = Project.open(write_fabric(folder / "changed", merged(values, dict(row.deploys))), lab=lab.name)
     outcome = _fleet(lab, folder, project.fabric).apply(**HASTE if AWAY in row.options else {})
@@ -33,7 +33,7 @@ def failed(lab: RunningLab, folder: Path, row: Row) -> Project:
 
 
 def taken_back(lab: RunningLab, folder: Path, project: Project) -> None:
-    """Bring every switch back to what is intended for good."""
+    """Restore the intended configuration of every switch."""
     fleet = _fleet(lab, folder, project.fabric)
     plan = fleet.plan()
     assert plan.unreachable == ()

@@ -1,4 +1,4 @@
-"""The table of faults and findings, `faults.yaml`, and its places by the names of a fabric."""
+"""The table of faults and findings, `faults.yaml`, with its places resolved to names of a fabric."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ Found = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One fault at one place, and what is found of it."""
+    """One fault at one place, and its findings."""
 
     fault: str
     at: str
@@ -38,14 +38,14 @@ class Row:
 
     @property
     def patience_s(self) -> float:
-        """How long daemons may take to notice, or the row before may linger."""
+        """How long daemons may take to notice, or the previous row may linger."""
         return 100.0 if self.settles else 40.0
 
     def __str__(self) -> str:
         return f"{self.fault}-{self.at}{''.join(f'-{value}' for value in self.options.values())}"
 
     def expected(self, fabric: Fabric) -> set[Found]:
-        """Return what must be found."""
+        """The expected findings."""
         return {
             (verdict, check, *end)
             for verdict, check, place in (line.split() for line in self.found)
@@ -53,7 +53,7 @@ class Row:
         }
 
     def allows(self, fabric: Fabric, one: Found) -> bool:
-        """Whether a finding may show beside."""
+        """Whether a finding may accompany the fault."""
         return any(self._is_meant(fabric, line, one) for line in self.may)
 
     @staticmethod
@@ -64,18 +64,18 @@ class Row:
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """Return the table."""
+    """All rows of the table."""
     return tuple(_row(one) for one in yaml.safe_load(FILE.read_text(encoding="utf-8")))
 
 
 def rows_on(lab: str) -> tuple[Row, ...]:
-    """Return the rows that are tried on a lab."""
+    """The rows for one lab."""
     return tuple(row for row in rows() if lab in row.labs)
 
 
 @cache
 def daily(lab: str) -> tuple[Row, ...]:
-    """Return the rows of a lab that the default lane tries: each fault on one lab, in turn, and one fault on all."""
+    """The rows of a lab for the default lane: each fault on one lab, in turn, and one fault on all."""
     found: dict[str, list[Row]] = {one: [] for one in LABS}
     for fault in dict.fromkeys(row.fault for row in rows()):
         firsts = {one: row for row in reversed(rows()) if row.fault == fault for one in row.labs}
@@ -94,7 +94,7 @@ def _row(given: Mapping[str, object]) -> Row:
 
 
 def ends(fabric: Fabric, place: str) -> Iterator[tuple[str, str]]:
-    """Yield device and place of what a place of the table means."""
+    """Device and place of each end that a place of the table stands for."""
     named, _, priority = place.partition("/")
     tail = f"/{priority}" if priority else ""
     device, is_towards, far = named.partition(">")
@@ -110,13 +110,13 @@ def ends(fabric: Fabric, place: str) -> Iterator[tuple[str, str]]:
 
 
 def place_of(fabric: Fabric, place: str) -> str:
-    """Return a place as `netkit lab break` wants it."""
+    """A place in the syntax of `netkit lab break`."""
     (device, port), *_ = ends(fabric, place)
     return f"{device}:{port}" if port else device
 
 
 def kind_of(fabric: Fabric, place: str) -> str:
-    """Return what a place is, in the words of the catalogue of faults."""
+    """The kind of a place, in the terms of the catalogue of faults."""
     (device, port), *_ = ends(fabric, place)
     is_host = isinstance(fabric.device(device), Host)
     if port:

@@ -1,4 +1,4 @@
-"""Running shipped checks on a scene made by hand, in one piece and in shards, which have to agree."""
+"""Run shipped checks on hand-made facts, in one piece and in shards, which have to agree."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ def shipped() -> catalog.Catalog:
 
 
 def judge(scene: CheckContext, checks: Sequence[Check]) -> Judgement:
-    """Return what checks find; every device in a shard of its own, and two halves, find the same."""
+    """The findings of checks; every device in its own shard, and two halves, give the same."""
     found = run(scene, checks)
     names = tuple(scene.devices)
     for shards in ([(name,) for name in names], [names[::2], names[1::2]]):
@@ -24,7 +24,7 @@ def judge(scene: CheckContext, checks: Sequence[Check]) -> Judgement:
 
 
 def sharded(scene: CheckContext, checks: Sequence[Check], shards: Iterable[Sequence[str]]) -> Judgement:
-    """Judge a scene in shards."""
+    """The findings when judged in shards."""
     reads = Reads.of(checks)
     parts = [judge_shard(_part(scene, names), checks, reads) for names in shards if names]
     assert not any(part.deferred for part in parts)
@@ -42,18 +42,18 @@ def _whole(scene: CheckContext, parts: Sequence[ShardResult]) -> CheckContext:
 
 
 def results(scene: CheckContext, name: str) -> dict[str, CheckResult]:
-    """Return what one check says, by device."""
+    """The findings of one check, by device."""
     return {result.device: result for result in judge(scene, catalog.select(shipped(), [name])).results}
 
 
 def said(scene: CheckContext, name: str) -> list[tuple[str, str, str, str]]:
-    """Return what is wrong: verdict, device, place and text."""
+    """Verdict, device, place and text of each warning and failure."""
     found = judge(scene, catalog.select(shipped(), [name])).findings
     return sorted(_told(finding) for finding in found if finding.verdict > Verdict.SKIPPED)
 
 
 def skipped(scene: CheckContext, name: str) -> list[tuple[str, str, str]]:
-    """Return what could not be judged: device, place and reason; devices that were not reached left out."""
+    """Device, place and reason of what could not be judged, without unreachable devices."""
     found = judge(scene, catalog.select(shipped(), [name])).findings
     reported = ((one.device, one.place, one.text) for one in found if one.verdict is Verdict.SKIPPED)
     return sorted(one for one in reported if not one[2].startswith("not reached"))

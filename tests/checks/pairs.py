@@ -1,11 +1,11 @@
-"""Faults in pairs: a lab that has two at once, and whether each is found as a cause of its own, and no third.
+"""Faults in pairs: in a lab with two at once, each has to be found as a cause of its own, without a third.
 
-`python -m tests.checks.pairs PLATFORM` breaks a lab by each pair of rows of the table of faults, which takes an hour or
-two, and writes what was found to `pairs.yaml`, from which the page of the faults is made; `--sample 100` draws so many
-of them. With `--keep DIR` what was seen is kept; a run that finds it there judges it again, and asks the lab only for
-pairs that are not there. Several labs can share the pairs: `--part 1/2` and `--part 2/2` with one folder, and then once
-more without, which counts them. `--healthy 100` looks at a healthy lab so often, after its boot, a deploy, reboots,
-during an incast and after it. Configurations are only read of healthy labs: no fault of a pair changes one.
+`python -m tests.checks.pairs PLATFORM` injects each pair of rows of the table of faults, which takes an hour or two,
+and writes the findings to `pairs.yaml`, from which the page of the faults is made; `--sample 100` draws that many.
+With `--keep DIR` the facts are kept; a run that finds them there judges them again, and uses the lab only for the
+missing pairs. Several labs can share the pairs: `--part 1/2` and `--part 2/2` with one folder, and then once more
+without `--part`, which counts them. `--healthy 100` collects that often from a healthy lab: after its boot, a deploy,
+reboots, during an incast and after it. Configurations are only read of healthy labs: no fault of a pair changes one.
 """
 
 import argparse
@@ -49,16 +49,16 @@ from tests.lab.running import until, write_fabric
 
 TABLE = Path(__file__).with_name("pairs.yaml")
 LOOKS = 3
-"""Daemons may take a look or two to notice; after that it is not read again."""
+"""Daemons may need a round or two to notice; after that the pair is not collected again."""
 WITHIN_S, HEALTHY_WINDOW_S = 1.0, 1.0
 SETTLED_S = 12.0
 HOSTS_LAB = "nvue"
-"""The platform of the switches that hosts are tried with."""
+"""The platform of the switches below which host faults are injected."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two rows of the table at once: the first stays while the second ones come and go."""
+    """Two rows of the table at once: the first fault stays while second ones come and go."""
 
     one: Row
     other: Row
@@ -68,28 +68,27 @@ class Pair:
 
     @property
     def rows(self) -> tuple[Row, Row]:
-        """Return both."""
         return self.one, self.other
 
     @property
     def load(self) -> str:
-        """Return where everybody sends to, if either row needs that."""
+        """The NIC that all hosts send to, if either row needs that."""
         return self.one.load or self.other.load
 
     @property
     def limits(self) -> Mapping[str, float]:
-        """Return the thresholds that its rows are judged by."""
+        """The thresholds for both rows."""
         return {**self.one.limits, **self.other.limits}
 
     @property
     def hidden(self) -> tuple[Row, ...]:
-        """Return which of the two nobody could see or tell from the other, by the table."""
+        """The faults that, by the table, are invisible or indistinguishable from the other one."""
         return tuple(row for row, other in (self.rows, self.rows[::-1]) if f"{row.fault} {row.at}" in {**other.hides})
 
 
 @dataclass(frozen=True)
 class Score:
-    """What was found of a pair."""
+    """The findings for a pair."""
 
     faults: int
     found: int
@@ -100,14 +99,14 @@ class Score:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each fault is a cause of its own, and there is no other."""
+        """Whether each fault is a cause of its own, and there is no other cause."""
         return self.faults == self.found and self.causes == self.right
 
 
 def pairs(column: str) -> tuple[Pair, ...]:
-    """Return each row with each other one; what comes and goes quickly is second, what needs load comes last.
+    """Each row with each other one; quick faults are second, those that need load come last.
 
-    The rows of the hosts are paired with those of their switches, too.
+    Rows of hosts are paired with those of their switches, too.
     """
     own = rows_on(column)
     rows = [row for row in (*own, *(rows_on(HOSTS_LAB) if column == "hosts" else ())) if _is_paired(row)]
@@ -122,7 +121,7 @@ def _is_paired(row: Row) -> bool:
 
 
 def drawn(every: Sequence[Pair], count: int) -> tuple[Pair, ...]:
-    """Return so many pairs drawn by chance, in the order given; a larger draw contains every smaller one."""
+    """A random sample of this size, in the order given; a larger sample contains every smaller one."""
     order = list(every)
     random.Random(17).shuffle(order)  # noqa: S311  # the same ones each time
     chosen = set(map(str, order[:count]))
@@ -142,15 +141,15 @@ def scored(fabric: Fabric, pair: Pair, judgement: Judgement) -> Score:
     causing = [{number for number, rows in enumerate(owners) if row in rows} for row in shown]
     found = min(
         sum(map(bool, causing)), len(set().union(*causing))
-    )  # one cause is one fault, though two would explain it
+    )  # one cause counts for one fault, even if both would explain it
     is_first_right = bool(owners[0]) if owners else not shown
     return Score(len(shown), found, len(causes), right, is_first_right, len(pair.hidden))
 
 
 def _is_of(fabric: Fabric, row: Row, cause: CauseGroup, *, is_hidden: bool) -> bool:
-    """Whether a cause is a fault: told as the table says, or as one of what may show at a place of its own.
+    """Whether a cause belongs to a fault: as the table says, or as a finding allowed at one of its places.
 
-    Of a fault that is hidden what does show counts wherever it is told.
+    For a hidden fault, findings that may accompany it count wherever they are.
     """
     heads = [one for one in (cause.head, *cause.symptoms) if one.check == cause.head.check]
     lines = [line.partition(" ") for line in row.may]
@@ -162,14 +161,14 @@ def _is_of(fabric: Fabric, row: Row, cause: CauseGroup, *, is_hidden: bool) -> b
 
 
 class Bench:
-    """A lab that is broken pair by pair."""
+    """A lab in which pairs of faults are injected."""
 
     def __init__(self, lab: Ward) -> None:
         self._lab = lab
         self._standing: Row | None = None
 
     def seen(self, pair: Pair) -> Snapshot:
-        """Return what is seen of a pair, once it is found or is not read again."""
+        """The facts of a pair, once its faults are found or the rounds are used up."""
         lab = self._lab
         self._stand(pair.one)
         if pair.load:
@@ -186,7 +185,7 @@ class Bench:
             return seen
         finally:
             (lab.healed if pair.one.load else lab.mended)(pair.other)
-            if pair.one.settles and pair.other.settles:  # both are about the same links, which the other one put right
+            if pair.one.settles and pair.other.settles:  # both are about the same links, which the other fault restored
                 lab.mended(pair.one)
                 self._standing = None
 
@@ -204,7 +203,7 @@ class Bench:
     def _look(self, pair: Pair) -> Snapshot:
         if not pair.other.is_within:
             return self._lab.look(LOADED_WINDOW_S if pair.load else WINDOW_S, has_config=False)
-        before = self._lab.look(0, has_config=False, has_probes=False)  # their packets would fill queues meanwhile
+        before = self._lab.look(0, has_config=False, has_probes=False)  # their packets would fill queues
         for row in pair.rows:
             if row.is_within:
                 self._lab.broken(row)
@@ -217,7 +216,7 @@ class Bench:
 
 
 def main() -> None:
-    """Break a lab by all pairs, and write what was found."""
+    """Inject all pairs, and write the findings."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("platform")
     parser.add_argument("--keep", type=Path, default=Path("pairs"), help="where what was seen is kept")
@@ -227,7 +226,7 @@ def main() -> None:
     parser.add_argument("--kept", action="store_true", help="judge what was kept, and ask no lab")
     parser.add_argument("--healthy", type=int, default=0, metavar="ROUNDS", help="look at a healthy lab instead")
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the lab is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the lab is taken down
     platform = HOSTS_LAB if given.platform == "hosts" else given.platform
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         if given.healthy:
@@ -270,7 +269,7 @@ def _write(platform: str, counts: Mapping[str, object]) -> None:
 
 
 def _healthy(lab: Ward, folder: Path, rounds: int) -> Iterator[tuple[str, list[int]]]:
-    """Look at a healthy lab after all that happens to a fabric from day to day; yield how many looks found anything."""
+    """Collect from a healthy lab after each event of daily operation; yield the number of collections with findings."""
     for kind, happen in EVENTS.items():
         lab = happen(lab, folder)
         until(partial(_is_settled, lab), "BFD watches every session again")
@@ -288,7 +287,7 @@ def _is_settled(lab: Ward) -> bool:
 
 
 def _deployed(lab: Ward, folder: Path) -> Ward:
-    """Deploy a change of what every switch and every host runs."""
+    """Deploy a change to every switch and every host."""
     values = merged(yaml.safe_load((lab.lab.fabric / "fabric.yaml").read_text(encoding="utf-8")), CHANGE)
     fabric = write_fabric(folder / "changed", values)
     done = lab.lab.netkit("deploy", "--fabric", fabric, "--lab", lab.lab.name, "--yes", "--disruptive", "--busy")
@@ -322,7 +321,7 @@ EVENTS: Mapping[str, Callable[[Ward, Path], Ward]] = {
     "an incast began": lambda lab, _: _crowded(lab),
     "it ended": lambda lab, _: _calm(lab),
 }
-"""What happens one after the other to a healthy lab."""
+"""Events of daily operation, in order."""
 
 
 def _judged(project: Project, pair: Pair, file: Path) -> Score:

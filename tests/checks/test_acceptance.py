@@ -50,26 +50,26 @@ def brief(found: list[tuple[str, str, str, str]]) -> list[tuple[str, str]]:
     return [(verdict, text) for verdict, _, _, text in found]
 
 
-def test_without_results_nothing_is_judged_and_this_is_said_once() -> None:
+def test_without_results_nothing_is_judged_and_one_finding_reports_it() -> None:
     assert skipped(given(), "acceptance") == [("", "", "no results of acceptance runs: give files with --results")]
 
 
 @pytest.mark.parametrize(
     ("gbytes_s", "verdict"), [(95.0, None), (90.0, None), (89.0, "warn"), (80.0, "warn"), (79.0, "fail")]
 )
-def test_the_largest_message_of_a_collective_is_held_against_the_nics(gbytes_s: float, verdict: str | None) -> None:
+def test_the_largest_message_of_a_collective_is_compared_with_the_nics(gbytes_s: float, verdict: str | None) -> None:
     speed = f"{gbytes_s:.1f} GB/s of bus bandwidth, {gbytes_s:.0f} % of the 100 GB/s of its NICs"
     text = f"all_reduce_perf over 4 hosts: {speed}"
     wanted = [(verdict, text)] if verdict else []
     assert brief(said(given(collective(4, gbytes_s)), "acceptance.collectives")) == wanted
 
 
-def test_other_collectives_than_rings_only_warn() -> None:
+def test_collectives_other_than_rings_only_warn() -> None:
     found = said(given(collective(4, 30.0, "alltoall_perf")), "acceptance.collectives")
     assert [verdict for verdict, *_ in found] == ["warn"]
 
 
-def test_one_rail_alone_is_held_against_one_nic() -> None:
+def test_a_single_rail_is_compared_with_one_nic() -> None:
     rail = replace(collective(4, 47.0), groups=2)
     assert said(given(rail), "acceptance.collectives") == []
     assert brief(said(given(replace(collective(4, 30.0), groups=2)), "acceptance.collectives"))[0][0] == "fail"
@@ -83,16 +83,16 @@ def test_one_rail_alone_is_held_against_one_nic() -> None:
         (collective(2, 130.0), "faster than its NICs (100 GB/s), so NVLink did it: set NCCL_ALGO=Ring"),
     ],
 )
-def test_runs_that_say_nothing_of_the_network_are_skipped(trial: Trial, reason: str) -> None:
+def test_runs_without_network_results_are_skipped(trial: Trial, reason: str) -> None:
     assert skipped(given(trial), "acceptance.collectives") == [("", "", f"all_reduce_perf: {reason}")]
 
 
-def test_wrong_values_fail_however_fast_they_came() -> None:
+def test_wrong_values_fail_at_any_speed() -> None:
     trial = replace(collective(2, 95.0), out_of_bounds=3)
     assert brief(said(given(trial), "acceptance.collectives")) == [("fail", "all_reduce_perf: 3 values came out wrong")]
 
 
-def test_many_hosts_are_as_fast_as_few() -> None:
+def test_many_hosts_have_to_be_as_fast_as_few() -> None:
     runs = [collective(hosts, speed) for hosts, speed in ((2, 96.0), (4, 94.0), (8, 80.0), (16, 60.0))]
     assert brief(said(given(*runs), "acceptance.scaling")) == [
         ("fail", "all_reduce_perf: 60.0 GB/s over 16 hosts, 62 % of the 96.0 GB/s over 2"),
@@ -106,18 +106,18 @@ def test_many_hosts_are_as_fast_as_few() -> None:
     ]
 
 
-def test_what_nvlink_adds_over_two_hosts_is_not_expected_of_many() -> None:
+def test_the_nvlink_share_of_two_hosts_is_not_expected_of_many() -> None:
     assert said(given(collective(2, 130.0), collective(8, 92.0)), "acceptance.scaling") == []
 
 
 @pytest.mark.parametrize(("gbps", "verdict"), [(392.3, None), (385.0, "warn"), (379.0, "fail")])
-def test_a_transfer_is_as_fast_as_its_nic(gbps: float, verdict: str | None) -> None:
+def test_a_transfer_is_compared_with_its_nic(gbps: float, verdict: str | None) -> None:
     text = f"ib_write_bw from gpu01:rail0 to gpu02:rail0: {gbps:.0f} of 400 Gb/s, {gbps / 4:.0f} %"
     wanted = [(verdict, "gpu01", "rail0", text)] if verdict else []
     assert said(given(transfer(gbps)), "acceptance.transfers") == wanted
 
 
-def test_reads_only_warn_and_both_ways_carry_twice() -> None:
+def test_reads_only_warn_and_bidirectional_runs_carry_twice() -> None:
     assert brief(said(given(transfer(328.0, "ib_read_bw")), "acceptance.transfers"))[0][0] == "warn"
     assert said(given(transfer(780.0, is_both_ways=True)), "acceptance.transfers") == []
     assert skipped(given(transfer(9.0, size=64)), "acceptance.transfers") == [
@@ -125,7 +125,7 @@ def test_reads_only_warn_and_both_ways_carry_twice() -> None:
     ]
 
 
-def test_ends_are_known_by_host_and_device_too() -> None:
+def test_ends_are_identified_by_host_and_device_too() -> None:
     trial = transfer(300.0, ends=(f"{GPU.name}.example", OTHER.name), nic=NIC.rdma)
     assert [found[:3] for found in said(given(trial), "acceptance.transfers")] == [("fail", "gpu01", "rail0")]
     stranger = transfer(300.0, ends=("pod-7", "pod-8"), nic="mlx5_77")
@@ -134,7 +134,7 @@ def test_ends_are_known_by_host_and_device_too() -> None:
     ]
 
 
-def test_a_latency_stands_out_among_those_as_far_apart() -> None:
+def test_a_latency_is_compared_with_pairs_of_equal_distance() -> None:
     near = [host.nics[0].address for host in BUILT.hosts[1:4]]
     far = [host.nics[0].address for host in BUILT.hosts[4:8]]
     runs = [*(latency(one, 1.8) for one in near), *(latency(one, 4.1) for one in far[:3]), latency(far[3], 9.0)]
@@ -175,12 +175,12 @@ def test_streams_that_do_not_compete_are_not_judged(trials: tuple[Trial, ...], r
     assert skipped(given(*trials), "acceptance.shares") == [("gpu02", "rail0", reason)]
 
 
-def test_streams_one_after_the_other_do_not_compete() -> None:
+def test_sequential_streams_do_not_compete() -> None:
     found = skipped(given(stream(26, 390.0), stream(0, 390.0, at_s=110.0)), "acceptance.shares")
     assert [text for _, _, text in found] == ["streams that arrived together were of one class only"] * 2
 
 
-def test_a_run_that_broke_off_fails_and_says_what_it_said() -> None:
+def test_an_aborted_run_fails_with_its_output() -> None:
     trials = read((CASES / "perftest_failed.txt").read_text(encoding="utf-8"), "f.txt")
     assert isinstance(trials, tuple)
     found = said(given(*trials), "acceptance")
@@ -193,7 +193,7 @@ def test_a_run_that_broke_off_fails_and_says_what_it_said() -> None:
     ]
 
 
-def test_a_real_table_is_judged_to_its_end() -> None:
+def test_a_real_table_is_judged_completely() -> None:
     trials = read((CASES / "nccl_two_nodes.txt").read_text(encoding="utf-8"))
     assert isinstance(trials, tuple)
     assert said(given(*trials), "acceptance") == []

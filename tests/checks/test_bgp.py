@@ -18,13 +18,13 @@ WELL = {
 
 
 def leaf(**otherwise: object) -> CheckContext:
-    """Return a scene in which one session of a leaf is otherwise."""
+    """Facts in which one session of a leaf is changed."""
     changed = replace(WELL[PORT.name], **otherwise)  # type: ignore[arg-type]
     return scene(BUILT, observation("leaf01", Facts(sessions={**WELL, PORT.name: changed})))
 
 
 @pytest.mark.parametrize("name", ["bgp.sessions", "bgp.prefixes", "bgp.bfd", "bgp.drained"])
-def test_sessions_as_designed_are_well(name: str) -> None:
+def test_sessions_as_designed_pass(name: str) -> None:
     assert (said(leaf(), name), skipped(leaf(), name)) == ([], [])
 
 
@@ -39,20 +39,20 @@ def test_sessions_as_designed_are_well(name: str) -> None:
         ("bgp.drained", {"is_draining": True}, "fail", f"asks {PORT.peer} to go around it"),
     ],
 )
-def test_one_session_otherwise_is_told_at_its_port(
+def test_a_changed_session_is_reported_at_its_port(
     name: str, otherwise: dict[str, object], verdict: str, text: str
 ) -> None:
     assert said(leaf(**otherwise), name) == [(verdict, "leaf01", PORT.name, text)]
 
 
-def test_bfd_is_not_judged_while_its_session_is_young() -> None:
+def test_bfd_of_a_young_session_is_not_judged() -> None:
     young = leaf(is_bfd_up=False, uptime_s=4.2)
     why = f"BGP to {PORT.peer} is up for 4 s only: BFD may be on its way"
     assert (said(young, "bgp.bfd"), skipped(young, "bgp.bfd")) == ([], [("leaf01", PORT.name, why)])
     assert said(leaf(is_bfd_up=True, uptime_s=4.2), "bgp.bfd") == []
 
 
-def test_a_session_that_is_not_there_is_told() -> None:
+def test_a_missing_session_is_reported() -> None:
     without = {name: session for name, session in WELL.items() if name != PORT.name}
     seen = scene(BUILT, observation("leaf01", Facts(sessions=without)))
     assert said(seen, "bgp.sessions") == [("fail", "leaf01", PORT.name, f"no BGP session to {PORT.peer}")]

@@ -10,7 +10,7 @@ BUSY = {"swp1s0": (0, 1_000_000)}
 
 
 def leaf(facts: Facts | None = None) -> Observation:
-    """Return a leaf: one counter of its first port began anew, one ran over its end, one counts on."""
+    """A leaf: one counter of its first port was reset, one wrapped, one counts on."""
     return observation(
         "leaf01",
         facts,
@@ -20,15 +20,15 @@ def leaf(facts: Facts | None = None) -> Observation:
     )
 
 
-def test_counters_that_began_anew_are_told_by_port_and_those_that_wrapped_are_not() -> None:
+def test_reset_counters_are_reported_by_port_and_wrapped_ones_are_not() -> None:
     assert said(scene(BUILT, leaf()), "counters.resets") == [
         ("warn", "leaf01", "swp1s0", "2 of its counters were reset within 10 s")
     ]
     assert results(scene(BUILT, leaf()), "counters.resets")["leaf01"].examined == 2
 
 
-def test_narrow_counters_that_run_over_their_end_between_two_looks_are_no_reset() -> None:
-    """Bytes at line rate run over 32 bits several times a second; packets of the same port go on."""
+def test_narrow_counters_that_wrap_between_two_readings_are_not_reset() -> None:
+    """Byte counters of 32 bits wrap several times a second at line rate; packets of the same port count on."""
     narrow = observation(
         "leaf01",
         rx_bytes={"swp1s0": (2_000_000_000, 900_000_000)},
@@ -42,7 +42,7 @@ def test_narrow_counters_that_run_over_their_end_between_two_looks_are_no_reset(
     assert ("leaf01", "swp1s0", text) in skipped(scene(BUILT, narrow), "counters.resets")
 
 
-def test_a_reboot_within_the_window_is_told_once_and_one_before_it_not_at_all() -> None:
+def test_a_reboot_within_the_window_is_reported_once_and_an_earlier_one_not_at_all() -> None:
     rebooted = Facts(system=System(uptime_s=4.0))
     assert said(scene(BUILT, leaf(rebooted)), "counters.resets") == [
         ("warn", "leaf01", "", "started 4 s ago, within the window: its counters cannot be used")
@@ -51,7 +51,7 @@ def test_a_reboot_within_the_window_is_told_once_and_one_before_it_not_at_all() 
     assert said(scene(BUILT, long_ago), "counters.resets") == []
 
 
-def test_counters_of_another_start_of_the_device_are_no_deltas() -> None:
+def test_counters_from_different_boots_give_no_deltas() -> None:
     seen = observation("leaf01", rx_bytes=BUSY)
     first, last = seen.samples
     assert said(scene(BUILT, replace(seen, samples=(first, replace(last, boot="b")))), "counters.resets") == [
@@ -68,7 +68,7 @@ def test_counters_that_stand_still_while_the_other_end_counts_are_a_warning() ->
     ]
 
 
-def test_what_hardly_moves_or_was_reset_is_not_stuck() -> None:
+def test_nearly_idle_or_reset_counters_are_not_stuck() -> None:
     still = {"rail0": (7, 7)}
     host = observation("gpu01", rx_bytes=still, tx_bytes=still)
     idle = {"swp1s0": (0, 5_000)}
@@ -78,7 +78,7 @@ def test_what_hardly_moves_or_was_reset_is_not_stuck() -> None:
     assert said(scene(BUILT, reset, observation("leaf01", rx_bytes=BUSY, tx_bytes=BUSY)), "counters.stuck") == []
 
 
-def test_a_short_look_at_one_end_does_not_stand_still_beside_an_hour_of_the_other() -> None:
+def test_a_short_window_at_one_end_is_not_stuck_beside_a_long_one_at_the_other() -> None:
     still = {"rail0": (7, 7), "rail1": (7, 7)}
     host = observation("gpu01", rx_bytes=still, tx_bytes=still)
     built = moved(observation("leaf01", rx_bytes=BUSY, tx_bytes=BUSY), -3_600, 0)

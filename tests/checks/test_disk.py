@@ -15,12 +15,12 @@ SMALL = FileSystem(64 * 1024, 8 * 1024, 56 * 1024, is_read_only=False)
 
 
 def leaf(**mounts: FileSystem) -> CheckContext:
-    """Return a scene of one switch with file systems, their names with _ for slashes."""
+    """Facts of one switch with file systems, named with _ for slashes."""
     found = {name.replace("_", "/"): one for name, one in mounts.items()}
     return scene(BUILT, observation("leaf01", Facts(file_systems=found)))
 
 
-def test_a_disk_with_room_that_can_be_written_to_says_nothing() -> None:
+def test_a_writable_disk_with_free_space_passes() -> None:
     found = leaf(_=WELL, _tmp=SMALL)
     assert (said(found, "disk"), skipped(found, "disk")) == ([], [])
     assert results(found, "disk.room")["leaf01"].examined == 2
@@ -44,7 +44,7 @@ def test_a_disk_with_room_that_can_be_written_to_says_nothing() -> None:
         (replace(SMALL, free_bytes=1000), "", ""),
     ],
 )
-def test_a_disk_that_fills_is_told_before_it_is_full(one: FileSystem, verdict: str, text: str) -> None:
+def test_a_filling_disk_is_reported_before_it_is_full(one: FileSystem, verdict: str, text: str) -> None:
     assert said(leaf(_=one), "disk") == ([(verdict, "leaf01", "", text)] if verdict else [])
 
 
@@ -65,7 +65,7 @@ def test_several_file_systems_are_one_finding_of_a_kind() -> None:
     ]
 
 
-def test_what_is_not_told_is_not_judged() -> None:
+def test_unreported_file_systems_are_not_judged() -> None:
     found = leaf(**{"flash:": FileSystem(), "_tmp": FileSystem(size_bytes=0, used_bytes=0, free_bytes=0)})
     assert said(found, "disk") == []
     assert skipped(found, "disk") == [

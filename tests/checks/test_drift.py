@@ -9,13 +9,13 @@ BUILT = fabric()
 
 
 def planned(edit: str) -> Plan:
-    """Return the plan for a leaf that runs what is intended but for one edit."""
+    """The plan for a leaf that runs what is intended except for one edit."""
     (device,) = render(BUILT, [BUILT.switch("leaf01")], Engine())
     running = {name: text.replace("gpu01:rail0", edit) for name, text in device.files.items()}
     return make(BUILT, {"leaf01": Running(running, "5.13.0")}, {"leaf01": device.files})
 
 
-def test_what_differs_from_the_intent_is_named() -> None:
+def test_a_difference_from_the_intent_is_named() -> None:
     found = scene(BUILT, observation("leaf01", Facts()), plan=planned("spare"))
     assert said(found, "drift") == [
         ("fail", "leaf01", "", "does not run what is intended: interface swp1s0 description")
@@ -23,7 +23,7 @@ def test_what_differs_from_the_intent_is_named() -> None:
     assert said(scene(BUILT, observation("leaf01", Facts()), plan=planned("gpu01:rail0")), "drift") == []
 
 
-def test_configurations_nobody_read_are_not_judged() -> None:
+def test_unread_configurations_are_not_judged() -> None:
     assert skipped(scene(BUILT, observation("leaf01", Facts())), "drift") == [
         ("", "", "running configurations were not read")
     ]

@@ -14,7 +14,7 @@ BUILT = fabric()
 
 
 def host(name: str, sent: int, handled: int, ignored: int = 0, marked: int = 0) -> Observation:
-    """Return a host whose first NIC counts so; its second one counts nothing."""
+    """A host whose first NIC has these counters; those of its second one stay at zero."""
     counts = {"cnp_sent": sent, "cnp_handled": handled, "cnp_ignored": ignored, "ecn_received": marked}
     rows = {key: {"rail0": (7, 7 + count), "rail1": (0, 0)} for key, count in counts.items()}
     return observation(name, None, **rows)
@@ -45,14 +45,14 @@ def rails(*hosts: Observation) -> CheckContext:
         ((2, 0), (0, 0), []),
     ],
 )
-def test_what_a_rail_sends_its_senders_hear(
+def test_cnps_sent_by_a_rail_arrive_at_its_senders(
     first: tuple[int, int], second: tuple[int, int], expected: list[tuple[str, str]]
 ) -> None:
     found = said(rails(host("gpu01", *first), host("gpu02", *second)), "ecn-cnp.parity")
     assert [(verdict, text) for verdict, _, _, text in found] == expected
 
 
-def test_a_rail_that_was_not_read_whole_is_not_judged() -> None:
+def test_an_incompletely_read_rail_is_not_judged() -> None:
     found = rails(host("gpu01", 1000, 0))
     assert said(found, "ecn-cnp.parity") == []
     assert skipped(found, "ecn-cnp.parity")[0] == ("", "rail 0", "not all of its NICs were read: gpu02")
@@ -70,9 +70,9 @@ def test_a_rail_whose_senders_ignore_every_cnp_fails() -> None:
 @pytest.mark.parametrize(
     ("marks", "marked", "unread", "is_told"),
     [(0, 0, "", True), (5000, 0, "", False), (0, 4000, "", False), (0, 0, "spine02", False)],
-    ids=["nobody marks", "switches mark", "CE arrives", "a switch was not read"],
+    ids=["no marks", "switches mark", "CE arrives", "a switch was not read"],
 )
-def test_cnps_without_marks_are_not_credible(marks: int, marked: int, unread: str, *, is_told: bool) -> None:
+def test_cnps_without_marks_are_not_plausible(marks: int, marked: int, unread: str, *, is_told: bool) -> None:
     switches = [
         observation(one.name, ecn_marked={port.name: (0, marks) for port in one.ports})
         for one in BUILT.switches
@@ -83,7 +83,7 @@ def test_cnps_without_marks_are_not_credible(marks: int, marked: int, unread: st
     assert said(found, "ecn-cnp.parity") == ([("warn", "", "rail 0", text)] if is_told else [])
 
 
-def test_counters_that_a_nic_does_not_have_are_not_told_as_nothing() -> None:
+def test_counters_that_a_nic_lacks_are_not_reported_as_zero() -> None:
     bare = observation("gpu02", cnp_sent={"rail0": (0, 0)}, cnp_handled={"rail0": (0, 500)})
     assert [text for *_, text in said(rails(host("gpu01", 1000, 0), bare), "ecn-cnp.parity")] == [
         "50.0 % of its CNPs never arrive: sent 1000, handled 500, ignored not reported by all, CE not reported by all"
@@ -93,7 +93,7 @@ def test_counters_that_a_nic_does_not_have_are_not_told_as_nothing() -> None:
 @pytest.mark.parametrize(
     ("is_up", "packets", "is_judged"), [(False, 0, True), (True, 0, False), (False, 70, False), (None, 0, False)]
 )
-def test_a_host_that_is_switched_off_keeps_no_rail_from_being_judged(
+def test_a_host_that_is_switched_off_does_not_block_judging_a_rail(
     is_up: bool | None, packets: int, *, is_judged: bool
 ) -> None:
     three = fabric(units=[{"unit": 1, "hosts": 3}])
@@ -109,7 +109,7 @@ def test_a_host_that_is_switched_off_keeps_no_rail_from_being_judged(
         assert ("", "rail 0", "not all of its NICs were read: gpu03") in skipped(found, "ecn-cnp.parity")
 
 
-def test_too_few_say_nothing_and_marks_without_an_answer_say_much() -> None:
+def test_few_counts_are_not_judged_and_many_unanswered_marks_fail() -> None:
     found = rails(host("gpu01", 2, 0), host("gpu02", 0, 0))
     assert results(found, "ecn-cnp.parity")["fabric"].examined == 0
     mute = rails(host("gpu01", 0, 0, marked=5000), host("gpu02", 0, 0))
@@ -125,7 +125,7 @@ def test_too_few_say_nothing_and_marks_without_an_answer_say_much() -> None:
     ]
 
 
-def test_a_nic_that_swallows_is_named_by_what_its_leaf_delivers() -> None:
+def test_a_nic_that_drops_cnps_is_identified_by_what_its_leaf_delivers() -> None:
     leaf = observation("leaf01", queue_tx_packets={"swp1s0/6": (0, 980), "swp1s1/6": (0, 20)})
     found = rails(host("gpu01", 0, 0), host("gpu02", 1000, 20), leaf)
     (one,) = [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.text.startswith("98.0 %")]
@@ -133,7 +133,7 @@ def test_a_nic_that_swallows_is_named_by_what_its_leaf_delivers() -> None:
     assert dict(one.evidence)["places"] == "gpu01:rail0 counts 0 of the 980 its leaf delivers"
 
 
-def test_a_nic_that_swallows_is_named_though_another_of_its_rail_was_not_read() -> None:
+def test_a_nic_that_drops_cnps_is_identified_although_another_of_its_rail_was_not_read() -> None:
     leaf = observation("leaf01", queue_tx_packets={"swp1s0/6": (0, 980), "swp1s1/6": (0, 20)})
     found = rails(host("gpu01", 0, 0), leaf)
     text = "CNPs are lost in it: gpu01:rail0 counts 0 of the 980 its leaf delivers"
@@ -153,10 +153,8 @@ def test_a_nic_that_sends_less_than_it_counts_is_named() -> None:
 
 
 @pytest.mark.parametrize(("cnp_priority", "causes"), [(6, 2), (3, 1)], ids=["set for CNPs", "not set for CNPs"])
-def test_a_nic_that_loses_cnps_although_it_is_set_for_them_is_a_cause_beside_its_other_settings(
-    cnp_priority: int, causes: int
-) -> None:
-    """A NIC whose PFC is off, or that never stops pausing, does not lose its CNPs for that."""
+def test_a_nic_that_loses_cnps_with_correct_settings_is_a_separate_cause(cnp_priority: int, causes: int) -> None:
+    """Disabled PFC or constant pausing does not explain that a NIC loses CNPs."""
     dscp = {**dict.fromkeys(range(64), 0), 26: 3, 48: 6}
     shown = PortQos(
         pfc_rx=frozenset(), pfc_tx=frozenset(), dscp_to_priority=dscp, cnp_dscp=48, cnp_priority=cnp_priority
@@ -170,7 +168,7 @@ def test_a_nic_that_loses_cnps_although_it_is_set_for_them_is_a_cause_beside_its
     assert heads == {"qos.nic", "ecn-cnp.parity"} if causes == 2 else {"qos.nic"}
 
 
-def test_a_nic_whose_counters_were_read_one_after_the_other_is_not_blamed_for_it() -> None:
+def test_a_nic_whose_counters_were_read_at_different_times_is_not_blamed_for_it() -> None:
     sender = host("gpu01", 82, 0)
     left = [replace(one, counters={**one.counters, "priority_tx_packets": {"rail0/6": 0}}) for one in sender.samples]
     left[1] = replace(left[1], counters={**left[1].counters, "priority_tx_packets": {"rail0/6": 72}})
@@ -179,7 +177,7 @@ def test_a_nic_whose_counters_were_read_one_after_the_other_is_not_blamed_for_it
     assert (one.device, one.place) == ("", "rail 0")
 
 
-def test_between_whom_and_over_which_hops_cnps_are_lost_is_told() -> None:
+def test_a_cnp_loss_is_reported_with_its_pair_and_hops() -> None:
     odd = observation("leaf01", Facts(qos={"swp1s0": PortQos(dscp_to_priority={48: 0}), "swp1s1": MAPPED}))
     other = observation("leaf02", Facts(qos={"swp1s0": PortQos(dscp_to_priority={48: 0})}))
     (one,) = said_of(rails(host("gpu01", 1000, 0), host("gpu02", 0, 300), odd, other))
@@ -190,7 +188,7 @@ def test_between_whom_and_over_which_hops_cnps_are_lost_is_told() -> None:
 
 
 def said_of(found: CheckContext) -> list[Finding]:
-    """Return what is wrong with the parity of the first rail."""
+    """Warnings and failures of CNP parity for the first rail."""
     return [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.verdict is Verdict.FAIL]
 
 
@@ -202,7 +200,7 @@ def test_a_queue_that_drops_cnps_is_named() -> None:
     assert dict(one.evidence)["places"] == "leaf01:swp1s1 drops 700 in their queue"
 
 
-def test_a_leaf_of_another_rail_and_a_place_that_loses_few_are_not_blamed() -> None:
+def test_a_leaf_of_another_rail_and_a_hop_that_loses_few_are_not_blamed() -> None:
     other = observation("leaf02", queue_drops={"swp1s0/6": (0, 5000)})
     near = observation("leaf01", queue_drops={"swp1s0/6": (0, 30)})
     found = rails(host("gpu01", 1000, 0), host("gpu02", 0, 300), other, near)
@@ -211,13 +209,13 @@ def test_a_leaf_of_another_rail_and_a_place_that_loses_few_are_not_blamed() -> N
     assert dict(one.evidence)["places"].startswith("not located")
 
 
-def test_few_cnps_answer_many_marks_and_that_is_no_silence() -> None:
+def test_few_cnps_for_many_marks_are_an_answer() -> None:
     found = rails(host("gpu01", 6428, 0, marked=900_000), host("gpu02", 0, 6428))
     assert said(found, "ecn-cnp.parity") == []
     assert results(found, "ecn-cnp.parity")["fabric"].examined == 1
 
 
-def test_a_loss_that_so_few_counts_can_neither_show_nor_exclude_is_skipped() -> None:
+def test_a_loss_that_few_counts_can_neither_show_nor_exclude_is_skipped() -> None:
     found = rails(host("gpu01", 1000, 0), host("gpu02", 0, 985))
     text = "too few CNPs to judge, up to 4 % may be lost: sent 1000, handled 985, ignored 0, CE 0"
     assert skipped(found, "ecn-cnp.parity")[0] == ("", "rail 0", text)
@@ -230,7 +228,7 @@ def test_a_loss_that_so_few_counts_can_neither_show_nor_exclude_is_skipped() -> 
         (0, "they arrive on another priority than theirs: netkit check ecn-cnp.queue qos names the hop"),
     ],
 )
-def test_cnps_that_are_ignored_are_told_with_what_to_look_at(on_priority: int, remedy: str) -> None:
+def test_ignored_cnps_are_reported_with_what_to_inspect(on_priority: int, remedy: str) -> None:
     near, far = host("gpu01", 1000, 500), host("gpu02", 0, 440, ignored=60)
     seen = [with_counter(near, "priority_rx_packets", "rail0/6", on_priority and 500), far]
     seen[1] = with_counter(far, "priority_rx_packets", "rail0/6", on_priority and 500)
@@ -240,7 +238,7 @@ def test_cnps_that_are_ignored_are_told_with_what_to_look_at(on_priority: int, r
 
 
 def with_counter(seen: Observation, name: str, place: str, count: int) -> Observation:
-    """Return an observation with one counter more, which begins at nothing."""
+    """Counters with one more, which starts at zero."""
     ends = zip(seen.samples, (0, count), strict=True)
     return replace(seen, samples=tuple(replace(one, counters={**one.counters, name: {place: at}}) for one, at in ends))
 
@@ -267,7 +265,7 @@ def test_few_marks_that_are_surely_answered_pass(sent: int, judged: int) -> None
     assert results(found, "ecn-cnp.marks")["fabric"].examined == judged
 
 
-def test_a_loss_that_windows_apart_may_explain_is_not_judged() -> None:
+def test_a_loss_explained_by_different_windows_is_not_judged() -> None:
     near, far = host("gpu01", 1000, 0), host("gpu02", 0, 850)
     found = rails(near, moved(far, -1.0, -1.0))
     assert said(found, "ecn-cnp.parity") == []
@@ -283,7 +281,7 @@ def test_a_loss_that_windows_apart_may_explain_is_not_judged() -> None:
     assert [verdict for verdict, *_ in said(little, "ecn-cnp.parity")] == ["fail"]
 
 
-def test_marks_say_nothing_when_counters_of_a_host_began_anew_or_hosts_were_left_out() -> None:
+def test_marks_are_not_judged_if_counters_of_a_host_were_reset_or_hosts_excluded() -> None:
     leaf = observation("leaf01", queue_ecn_marked={"swp1s1/3": (0, 5000)})
     reset = observation("gpu02", cnp_sent={"rail0": (900, 3), "rail1": (0, 0)}, ecn_received={"rail0": (900, 3)})
     found = rails(host("gpu01", 0, 0), reset, leaf)
@@ -295,7 +293,7 @@ def test_marks_say_nothing_when_counters_of_a_host_began_anew_or_hosts_were_left
     ]
 
 
-def test_one_nic_that_answers_no_marks_is_named_though_others_answer() -> None:
+def test_one_nic_that_answers_no_marks_is_named_although_others_answer() -> None:
     leaf = observation("leaf01", queue_ecn_marked={"swp1s0/3": (0, 5000), "swp1s1/3": (0, 5000)})
     found = rails(host("gpu01", 900, 0), host("gpu02", 0, 900), leaf)
     assert said(found, "ecn-cnp.marks") == [
@@ -304,13 +302,13 @@ def test_one_nic_that_answers_no_marks_is_named_though_others_answer() -> None:
 
 
 def queues(name: str, **sent: int) -> Observation:
-    """Return a switch whose ports sent so many packets in the queue of CNPs; those not named sent none."""
+    """A switch with this number of packets in the CNP queue of each port; other ports sent none."""
     ports = [port.name for port in BUILT.switch(name).ports]
     return observation(name, queue_tx_packets={f"{port}/6": (3, 3 + sent.get(port, 0)) for port in ports})
 
 
 def nic(name: str, handled: int, on_priority: int, qos: PortQos | None = None) -> Observation:
-    """Return a host whose first NIC took so many packets for CNPs, and received so many on their priority."""
+    """A host with these counts at its first NIC: packets taken for CNPs, and packets received on their priority."""
     facts = Facts(qos={"rail0": qos}) if qos else None
     return observation(
         name, facts, cnp_handled={"rail0": (0, handled)}, priority_rx_packets={"rail0/6": (0, on_priority)}
@@ -320,7 +318,7 @@ def nic(name: str, handled: int, on_priority: int, qos: PortQos | None = None) -
 MAPPED = PortQos(dscp_to_priority={48: 6})
 
 
-def test_cnps_that_stay_in_their_queue_say_nothing() -> None:
+def test_cnps_in_their_own_queue_pass() -> None:
     found = rails(queues("leaf01", swp1s1=500), nic("gpu02", 500, 490))
     assert said(found, "ecn-cnp.queue") == []
     assert results(found, "ecn-cnp.queue")["fabric"].examined == 1
@@ -328,28 +326,28 @@ def test_cnps_that_stay_in_their_queue_say_nothing() -> None:
     assert results(few, "ecn-cnp.queue")["fabric"].examined == 0
 
 
-def test_cnps_that_arrive_on_another_priority_are_told_at_the_port_that_gave_them_another_dscp() -> None:
+def test_cnps_on_another_priority_are_reported_at_the_port_that_remarked_them() -> None:
     found = rails(queues("leaf01", swp1s1=500), nic("gpu02", 500, 0, MAPPED))
     assert said(found, "ecn-cnp.queue") == [
         ("fail", "leaf01", "swp1s1", "gives CNPs another DSCP: 500 leave in their queue, 0 stay in it at gpu02:rail0")
     ]
 
 
-def test_a_leaf_that_gives_cnps_another_dscp_at_all_its_ports_is_one_cause() -> None:
+def test_a_leaf_that_remarks_cnps_at_all_its_ports_is_one_cause() -> None:
     found = rails(queues("leaf01", swp1s0=400, swp1s1=500), nic("gpu01", 400, 0, MAPPED), nic("gpu02", 500, 0, MAPPED))
     output = judge(found, [shipped()["ecn-cnp.queue"]]).findings
     (one,) = cause_groups(output, {})
     assert [(each.device, each.place) for each in one.findings] == [("leaf01", "swp1s0"), ("leaf01", "swp1s1")]
 
 
-def test_cnps_that_arrive_on_another_priority_are_told_though_the_leaf_counts_nothing() -> None:
+def test_cnps_on_another_priority_are_reported_although_the_leaf_counts_nothing() -> None:
     found = rails(nic("gpu02", 500, 0, MAPPED))
     text = "gives CNPs another DSCP: 500 leave in their queue, 0 stay in it at gpu02:rail0"
     assert said(found, "ecn-cnp.queue") == [("fail", "leaf01", "swp1s1", text)]
 
 
 @pytest.mark.parametrize(("on_priority", "strays"), [(500, 0), (0, 1)])
-def test_a_nic_that_swallows_cnps_still_counts_on_which_priority_they_came(on_priority: int, strays: int) -> None:
+def test_a_nic_that_drops_cnps_still_counts_their_priority(on_priority: int, strays: int) -> None:
     counts = {"cnp_sent": {"rail0": (0, 500)}, "cnp_handled": {"rail0": (0, 0)}}
     sender = observation("gpu01", cnp_sent=counts["cnp_sent"], cnp_handled=counts["cnp_handled"])
     swallower = observation(
@@ -364,14 +362,14 @@ def test_a_nic_that_swallows_cnps_still_counts_on_which_priority_they_came(on_pr
     assert sorted(causes) == [("ecn-cnp.parity", "gpu02"), ("ecn-cnp.queue", "leaf01")][: 1 + strays]
 
 
-def test_who_is_not_known_to_map_cnps_right_is_to_blame_itself() -> None:
+def test_a_device_not_known_to_map_cnps_correctly_is_blamed_itself() -> None:
     wrong = PortQos(dscp_to_priority={48: 0})
     found = rails(queues("leaf01", swp1s1=500), nic("gpu02", 500, 0, wrong))
     text = "takes CNPs out of their queue: leaf01:swp1s1 sends 500 in it, 0 stay in it"
     assert said(found, "ecn-cnp.queue") == [("fail", "gpu02", "rail0", text)]
 
 
-def test_a_switch_that_passes_cnps_on_in_another_queue_is_told_with_the_cable_they_came_by() -> None:
+def test_a_switch_that_forwards_cnps_in_another_queue_is_reported_with_their_ingress_cable() -> None:
     up = next(port for port in BUILT.switch("leaf01").ports if port.peer == "spine01")
     found = rails(queues("leaf01", **{up.name: 400}), queues("spine01"), queues("leaf02"))
     text = f"takes CNPs out of their queue: leaf01:{up.name} sends 400 in it, 0 stay in it"
@@ -379,7 +377,7 @@ def test_a_switch_that_passes_cnps_on_in_another_queue_is_told_with_the_cable_th
 
 
 def spine_of(first: int, second: int, passed_on: int) -> CheckContext:
-    """Return two leaves that send so many CNPs each to a spine, which passes so many on."""
+    """Two leaves that send this many CNPs each to a spine, which forwards that many."""
     ups = {leaf: next(port for port in BUILT.switch(leaf).ports if port.peer == "spine01") for leaf in LEAVES}
     down = ups["leaf02"].peer_port
     sent = dict(zip(LEAVES, (first, second), strict=True))
@@ -391,7 +389,7 @@ LEAVES = ("leaf01", "leaf02")
 
 
 @pytest.mark.parametrize(("first", "second"), [(900, 176), (176, 900)])
-def test_a_spine_is_blamed_only_for_the_port_that_what_is_missing_came_by(first: int, second: int) -> None:
+def test_a_spine_is_blamed_only_for_the_ingress_port_of_the_missing_cnps(first: int, second: int) -> None:
     remarking = "leaf01" if first == 900 else "leaf02"
     (one,) = said(spine_of(first, second, 176), "ecn-cnp.queue")
     up = next(port for port in BUILT.switch(remarking).ports if port.peer == "spine01")
@@ -399,14 +397,14 @@ def test_a_spine_is_blamed_only_for_the_port_that_what_is_missing_came_by(first:
     assert one == ("fail", "spine01", up.peer_port, text)
 
 
-def test_ports_that_counts_do_not_tell_apart_are_all_named() -> None:
+def test_ports_that_counts_cannot_distinguish_are_all_named() -> None:
     ups = [next(port for port in BUILT.switch(leaf).ports if port.peer == "spine01") for leaf in LEAVES]
     text = f"of 352 CNPs sent to it in their queue, 176 stay in it; by leaf01:{ups[0].name} or leaf02:{ups[1].name}"
     assert said(spine_of(176, 176, 176), "ecn-cnp.queue") == [("fail", "spine01", "", text)]
 
 
 def congested(marks: int, used_bytes: int, moved: int = 5000) -> Observation:
-    """Return a leaf whose first port marked so much and holds so many bytes."""
+    """A leaf whose first port has this many marked packets and queued bytes."""
     facts = Facts(buffers={"swp1s0/3": Buffer(used_bytes=used_bytes)})
     return observation(
         "leaf01", facts, queue_ecn_marked={"swp1s0/3": (4, 4 + marks)}, queue_tx_packets={"swp1s0/3": (0, moved)}
@@ -423,13 +421,13 @@ def congested(marks: int, used_bytes: int, moved: int = 5000) -> Observation:
     ],
     ids=["full and unmarked", "full and marked", "not full", "full and still"],
 )
-def test_a_full_queue_that_marks_nothing_is_told(leaf: Observation, is_told: bool) -> None:
+def test_a_full_queue_without_marks_is_reported(leaf: Observation, is_told: bool) -> None:
     text = "its RoCE queue holds more than 1,500,000 bytes, and none of its packets is marked"
     assert said(rails(leaf), "ecn-cnp.unmarked") == ([("fail", "leaf01", "swp1s0", text)] if is_told else [])
 
 
 @pytest.mark.parametrize(("marks", "arriving", "is_told"), [(0, 0, True), (2, 0, False), (0, 900_000, False)])
-def test_a_switch_that_begins_pauses_and_marks_nothing_is_told(marks: int, arriving: int, is_told: bool) -> None:
+def test_a_switch_that_originates_pauses_without_marking_is_reported(marks: int, arriving: int, is_told: bool) -> None:
     ports = [port.name for port in BUILT.switch("leaf01").ports]
     seen = observation(
         "leaf01",
@@ -441,7 +439,7 @@ def test_a_switch_that_begins_pauses_and_marks_nothing_is_told(marks: int, arriv
     assert said(rails(seen), "ecn-cnp.unmarked") == ([("fail", "leaf01", "", text)] if is_told else [])
 
 
-def test_a_switch_that_does_not_tell_who_pauses_it_is_not_where_pauses_begin() -> None:
+def test_a_switch_that_does_not_report_received_pauses_is_not_their_origin() -> None:
     ports = [port.name for port in BUILT.switch("leaf01").ports]
     seen = observation(
         "leaf01",

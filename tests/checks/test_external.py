@@ -1,4 +1,4 @@
-"""Peers outside the fabric, as the checks judge them."""
+"""Checks of peers outside the fabric."""
 
 from dataclasses import replace
 from typing import Any
@@ -62,13 +62,13 @@ def fabric(changes: dict[str, Any] | None = None, **peer: Any) -> Fabric:
         (None, [("fail", "no BGP session to isp-a")]),
     ],
 )
-def test_a_session_to_the_outside_is_judged(session: BgpSession | None, reported: list[tuple[str, str]]) -> None:
+def test_an_external_session_is_judged(session: BgpSession | None, reported: list[tuple[str, str]]) -> None:
     facts = Facts(sessions={"203.0.113.0": session} if session else {})
     found = said(scene(fabric(), observation("spine01", facts)), "external.sessions")
     assert found == [(verdict, "spine01", "swp60s0", text) for verdict, text in reported]
 
 
-def test_a_missing_default_route_is_found_where_it_is_due() -> None:
+def test_a_missing_default_route_is_found_where_it_is_expected() -> None:
     routes: dict[str, dict[str, tuple[str, ...]]] = {
         "leaf01": {"0.0.0.0/0": ("swp33s0",)},
         "leaf02": {},
@@ -78,7 +78,7 @@ def test_a_missing_default_route_is_found_where_it_is_due() -> None:
     assert said(seen, "external.default") == [("fail", "leaf02", "", "no default route")]
 
 
-def test_a_route_from_outside_goes_down_and_over_the_core_to_other_pods() -> None:
+def test_an_external_route_goes_down_and_across_the_core_to_other_pods() -> None:
     assert takers(fabric(), "0.0.0.0/0") == {"spine01", "leaf01", "leaf02", "leaf03", "leaf04"}
     assert takers(fabric(), "198.51.100.0/24") == frozenset()
     wide = fabric(WIDE)

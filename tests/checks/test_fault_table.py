@@ -1,4 +1,4 @@
-"""The table of faults is whole and right by the catalogue of faults, the catalogue of checks and the lab's fabric."""
+"""The table of faults is complete and agrees with the catalogues of faults and checks and with the lab's fabric."""
 
 import re
 from importlib import import_module
@@ -26,13 +26,13 @@ def test_every_fault_of_the_lab_is_in_the_table() -> None:
     assert {row.fault for row in rows()} == set(CATALOG)
 
 
-def test_every_row_is_another() -> None:
+def test_every_row_is_unique() -> None:
     keys = [(str(row), lab) for row in rows() for lab in row.labs or ("",)]
     assert len(keys) == len(set(keys))
 
 
 @pytest.mark.parametrize("name", CATALOG)
-def test_of_every_fault_each_platform_finds_it_or_says_why_it_is_refused(name: str) -> None:
+def test_for_every_fault_each_platform_has_findings_or_a_reason_for_refusal(name: str) -> None:
     covered = {lab for row in rows() if row.fault == name for lab in (*row.labs, *row.refused)}
     if CATALOG[name].maker == "management" or "host NIC" in CATALOG[name].targets:
         assert covered
@@ -41,7 +41,7 @@ def test_of_every_fault_each_platform_finds_it_or_says_why_it_is_refused(name: s
 
 
 @pytest.mark.parametrize(("row", "platform"), [(row, platform) for row in rows() for platform in row.refused], ids=str)
-def test_what_nobody_could_see_is_refused(row: Row, platform: str) -> None:
+def test_invisible_faults_are_refused(row: Row, platform: str) -> None:
     built = fabric(platform, VERSIONS[platform])
     options = {name: str(value) for name, value in row.options.items()}
     with pytest.raises(LabError, match=f"^{re.escape(row.refused[platform])}: {row.fault} at .* would not show"):
@@ -51,13 +51,13 @@ def test_what_nobody_could_see_is_refused(row: Row, platform: str) -> None:
 @pytest.mark.parametrize(
     ("row", "platform"), [(row, platform) for row in rows() for platform in row.labs if platform in SWITCHES], ids=str
 )
-def test_what_is_tried_is_not_refused(row: Row, platform: str) -> None:
+def test_tested_faults_are_not_refused(row: Row, platform: str) -> None:
     built = fabric(platform, VERSIONS[platform])
     options = {name: str(value) for name, value in row.options.items()}
     assert check(built, row.fault, place_of(built, row.at), options).name == row.fault
 
 
-def test_every_lab_of_the_table_has_a_file_that_breaks_it_row_by_row() -> None:
+def test_every_lab_of_the_table_has_a_test_file() -> None:
     files = sorted(Path(__file__).parent.glob("test_faults_*.py"))
     classes = [
         one
@@ -70,24 +70,24 @@ def test_every_lab_of_the_table_has_a_file_that_breaks_it_row_by_row() -> None:
     assert tried == {(str(row), lab) for row in rows() for lab in row.labs}
 
 
-def test_each_fault_is_tried_every_day_and_some_on_each_lab() -> None:
+def test_the_default_lane_has_each_fault_and_some_on_each_lab() -> None:
     assert {row.fault for lab in LABS for row in daily(lab)} == {row.fault for row in rows() if row.labs}
     assert min(len(daily(lab)) for lab in LABS) >= 5
     assert {lab for lab in SWITCHES if any(row.fault == EVERYWHERE for row in daily(lab))} == SWITCHES
 
 
 @EACH
-def test_what_a_row_hides_is_a_row_too(row: Row) -> None:
+def test_a_hidden_fault_of_a_row_is_a_row_too(row: Row) -> None:
     assert {*row.hides} <= {f"{one.fault} {one.at}" for one in rows()}
 
 
-def test_the_docs_say_of_how_many_pairs_some_were_tried() -> None:
+def test_the_docs_state_how_many_pairs_were_sampled() -> None:
     counted = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     assert {platform: one["of"] for platform, one in counted.items()} == {lab: len(pairs(lab)) for lab in LABS}
 
 
 @EACH
-def test_a_row_names_what_there_is(row: Row) -> None:
+def test_a_row_names_existing_checks_and_places(row: Row) -> None:
     assert kind_of(FABRIC, row.at) in CATALOG[row.fault].targets
     assert set(row.labs) <= set(LABS)
     assert set(row.refused) <= set(LABS) - set(row.labs)

@@ -1,5 +1,3 @@
-"""Faults of GPU hosts: each is found where it is, and nothing else is."""
-
 from tests.checks.breaking import Faults
 from tests.lab.running import needs_lab
 

@@ -1,4 +1,4 @@
-"""Firmware of NICs and modules against the list of the intent, and against others of their kind where it has none."""
+"""Firmware of NICs and modules compared with the list of the intent, or with others of their kind where it has none."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ PSID, PART = "MT_0000000838", "MCX75310AAS-NEAT"
 
 
 def cards(host: str, *firmware: str, psid: str = PSID, part: str = PART) -> Any:
-    """Return a host whose NICs run so."""
+    """A host whose NICs run these versions."""
     names = {f"rail{number}": version for number, version in enumerate(firmware)}
     nics = {name: NicFacts(name, "", part=part, psid=psid, firmware=version) for name, version in names.items()}
     return observation(host, Facts(nics=nics))
@@ -29,7 +29,7 @@ def optics(approved: Mapping[str, list[str]], **modules: Module) -> CheckContext
     return scene(fabric(firmware={"modules": approved}), observation("leaf01", Facts(modules=modules)))
 
 
-def test_a_nic_that_runs_what_is_not_approved_fails_though_most_run_it() -> None:
+def test_a_nic_with_unapproved_firmware_fails_even_if_most_run_it() -> None:
     seen = hosts(
         {PSID: ["28.44.1036", "28.43.1014"]}, cards("gpu01", "28.39.1", "28.39.1"), cards("gpu02", "28.43.1014")
     )
@@ -39,7 +39,7 @@ def test_a_nic_that_runs_what_is_not_approved_fails_though_most_run_it() -> None
     assert said(seen, "inventory.nics") == []
 
 
-def test_alike_ones_are_one_cause_and_counted() -> None:
+def test_equal_nics_are_one_cause_with_a_count() -> None:
     seen = hosts({PSID: ["2"]}, cards("gpu01", "1", "2"), cards("gpu02", "1", "2"))
     check = shipped()["inventory.firmware"]
     (cause,) = cause_groups(judge(seen, [check]).findings, {check.name: check.layer})
@@ -50,7 +50,7 @@ def test_alike_ones_are_one_cause_and_counted() -> None:
     assert dict(cause.head.evidence)["differ"] == "2 of 4"
 
 
-def test_two_approved_versions_beside_each_other_are_well() -> None:
+def test_two_approved_versions_side_by_side_pass() -> None:
     seen = hosts({PSID: ["1", "2"]}, cards("gpu01", "1"), cards("gpu02", "2"))
     assert said(seen, "inventory") == said(seen, "inventory.nics") == []
     assert said(hosts({}, cards("gpu01", "1", "2", "2")), "inventory.nics") == [
@@ -58,7 +58,7 @@ def test_two_approved_versions_beside_each_other_are_well() -> None:
     ]
 
 
-def test_a_glob_and_a_part_number_are_meant_where_no_psid_fits() -> None:
+def test_a_glob_or_a_part_number_applies_where_no_psid_matches() -> None:
     assert said(hosts({"MT_*": ["1"], PART: ["2"]}, cards("gpu01", "2")), "inventory.firmware") == []
     text = f"NIC {PSID} runs firmware 2; approved is 1"
     assert said(hosts({"MT_*": ["1"]}, cards("gpu01", "2")), "inventory.firmware") == [("fail", "gpu01", "rail0", text)]
@@ -66,7 +66,7 @@ def test_a_glob_and_a_part_number_are_meant_where_no_psid_fits() -> None:
     assert said(longest, "inventory.firmware") == []
 
 
-def test_what_is_not_known_is_skipped_with_the_reason() -> None:
+def test_unknown_versions_are_skipped_with_the_reason() -> None:
     seen = hosts(
         {"MT_1": ["1"]},
         cards("gpu01", "", psid="MT_1"),
@@ -86,7 +86,7 @@ def test_what_is_not_known_is_skipped_with_the_reason() -> None:
     ]
 
 
-def test_modules_are_held_against_their_part_number() -> None:
+def test_modules_are_compared_by_their_part_number() -> None:
     new, old = (Module(kind="optic", part="O-800", serial=text, firmware=text) for text in ("1.1", "1.0"))
     seen = optics({"O-*": ["1.1"]}, swp1s0=old, swp2s0=new)
     text = "module O-800 runs firmware 1.0; approved is 1.1"
@@ -100,8 +100,8 @@ def test_modules_are_held_against_their_part_number() -> None:
     ]
 
 
-def test_nics_of_another_vendor_are_another_kind_without_part_numbers_too() -> None:
-    """lspci shows part numbers to root only; the driver is known either way."""
+def test_nics_of_another_vendor_are_another_kind_even_without_part_numbers() -> None:
+    """lspci shows part numbers to root only; the driver is known in any case."""
     drivers = {"gpu01": ("mlx5_core", "28.43.1014"), "gpu02": ("bnxt_en", "231.2.63.0"), "gpu03": ("ionic", "1.117.1")}
     seen = [
         observation(

@@ -41,12 +41,12 @@ HOST = HostFacts(
 
 
 def gpu(host: HostFacts = HOST, card: NicFacts = CARD) -> CheckContext:
-    """Return a scene of one host whose first NIC is as given."""
+    """Facts of one host with this first NIC."""
     cards = {"rail0": card, "rail1": replace(CARD, interface="rail1")}
     return scene(BUILT, observation("gpu01", Facts(host=host, nics=cards)))
 
 
-def test_a_host_that_is_well_says_nothing() -> None:
+def test_a_healthy_host_passes() -> None:
     assert said(gpu(), "host") == []
 
 
@@ -59,13 +59,13 @@ def test_a_host_that_is_well_says_nothing() -> None:
         ("all.arp_announce", "1", "arp_announce is 1 in effect, not 2"),
     ],
 )
-def test_the_higher_of_two_sysctls_holds(key: str, value: str, text: str) -> None:
+def test_the_higher_of_two_sysctls_applies(key: str, value: str, text: str) -> None:
     strict = {**SYSCTLS, f"net.ipv4.conf.{key}": value}
     found = {reported for *_, reported in said(gpu(replace(HOST, sysctls=strict)), "host.sysctls")}
     assert found == ({text} if text else set()) or key == "all.rp_filter"
 
 
-def test_strict_reverse_path_filtering_is_told() -> None:
+def test_strict_reverse_path_filtering_is_reported() -> None:
     strict = {**SYSCTLS, "net.ipv4.conf.all.rp_filter": "1"}
     assert {text for *_, text in said(gpu(replace(HOST, sysctls=strict)), "host.sysctls")} == {
         "rp_filter is 1 in effect, not 0 or 2"
@@ -80,7 +80,7 @@ def test_strict_reverse_path_filtering_is_told() -> None:
         (replace(CARD, is_adaptive_routing_forced=None), "whether adaptive routing is forced (ROCE_ACCL) was not read"),
     ],
 )
-def test_a_nic_asks_for_adaptive_routing_where_its_leaf_routes_so(card: NicFacts, text: str | None) -> None:
+def test_a_nic_requests_adaptive_routing_where_its_leaf_supports_it(card: NicFacts, text: str | None) -> None:
     designed = intents.fabric(intents.values({"adaptive_routing": True}))
     seen = scene(designed, observation("gpu01", Facts(nics={"rail0": card})))
     reported = [text for *_, text in (*said(seen, "host.adaptive-routing"), *skipped(seen, "host.adaptive-routing"))]
@@ -107,7 +107,7 @@ def test_a_nic_asks_for_adaptive_routing_where_its_leaf_routes_so(card: NicFacts
         ),
     ],
 )
-def test_a_card_that_differs_is_told(card: NicFacts, name: str, text: str) -> None:
+def test_a_nic_that_differs_is_reported(card: NicFacts, name: str, text: str) -> None:
     assert [(place, reported) for _, _, place, reported in said(gpu(card=card), name)] == [("rail0", text)]
 
 
@@ -123,12 +123,12 @@ def test_a_card_that_differs_is_told(card: NicFacts, name: str, text: str) -> No
         ),
     ],
 )
-def test_what_firmware_falls_back_to_is_told(settings: dict[str, str], texts: list[str]) -> None:
+def test_a_firmware_fallback_is_reported(settings: dict[str, str], texts: list[str]) -> None:
     found = said(gpu(card=replace(CARD, settings=settings, next_settings=settings)), "host.firmware-settings")
     assert [text for _, _, place, text in found if place == "rail0"] == texts
 
 
-def test_access_control_and_distance_are_told() -> None:
+def test_acs_and_pci_distance_are_reported() -> None:
     redirecting = replace(HOST, bridges_with_acs=("0000:17:01.0",))
     assert said(gpu(redirecting), "host.acs") == [("fail", "gpu01", "", "ACS redirects on 1 PCI bridges: 0000:17:01.0")]
     assert skipped(gpu(replace(HOST, bridges_with_acs=None)), "host.acs") == [
@@ -160,7 +160,7 @@ def test_the_rdma_mtu_leaves_room_for_headers(mtu_bytes: int, rdma_bytes: int) -
 
 
 def counting(**counts: int) -> CheckContext:
-    """Return a scene of one host whose first NIC counted so within the window, and nothing else."""
+    """Facts of one host whose first NIC has these deltas within the window, and no other counters."""
     reported = dict.fromkeys(("retries_exceeded", "local_ack_timeout", "packet_seq_err", "out_of_sequence"), 0)
     rows = {name: {"rail0": (9, 9 + count), "rail1": (0, 0)} for name, count in {**reported, **counts}.items()}
     return scene(BUILT, observation("gpu01", None, **rows))
@@ -178,12 +178,12 @@ def counting(**counts: int) -> CheckContext:
         ({"retries_exceeded": 3}, [("fail", "queue pairs gave up 3 times: jobs over this NIC broke off")]),
     ],
 )
-def test_what_rdma_sends_again_is_told(counts: dict[str, int], expected: list[tuple[str, str]]) -> None:
+def test_rdma_retransmissions_are_reported(counts: dict[str, int], expected: list[tuple[str, str]]) -> None:
     found = said(counting(**counts), "host.repeats")
     assert [(verdict, text) for verdict, _, _, text in found] == expected
 
 
-def test_packets_that_overtake_each_other_are_well_with_adaptive_routing() -> None:
+def test_out_of_order_packets_pass_with_adaptive_routing() -> None:
     switches = tuple(replace(one, adaptive_routing=True) for one in BUILT.switches)
     busy = replace(counting(out_of_sequence=9_000, packet_seq_err=9_000), fabric=replace(BUILT, switches=switches))
     assert said(busy, "host.repeats") == []
@@ -191,7 +191,7 @@ def test_packets_that_overtake_each_other_are_well_with_adaptive_routing() -> No
     assert [text for *_, text in said(waited, "host.repeats")] == ["RDMA loses packets: 90 answers that never came"]
 
 
-def test_repeats_are_no_news_below_a_switch_without_a_lossless_class() -> None:
+def test_retransmissions_pass_below_a_switch_without_a_lossless_class() -> None:
     switches = tuple(replace(one, platform="frr") for one in BUILT.switches)
     lossy = replace(counting(packet_seq_err=9_000), fabric=replace(BUILT, switches=switches))
     assert said(lossy, "host.repeats") == []
@@ -201,7 +201,7 @@ def test_repeats_are_no_news_below_a_switch_without_a_lossless_class() -> None:
     assert [verdict for verdict, *_ in said(given_up, "host.repeats")] == ["fail"]
 
 
-def test_a_nic_that_counts_no_repeats_is_not_judged() -> None:
+def test_a_nic_that_counts_no_retransmissions_is_not_judged() -> None:
     found = scene(BUILT, observation("gpu01", None, rx_bytes={"rail0": (0, 9)}))
     assert ("gpu01", "rail0", "the NIC does not report what RDMA retransmits") in skipped(found, "host.repeats")
 
@@ -222,14 +222,14 @@ def test_a_nic_that_counts_no_repeats_is_not_judged() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_the_file_of_nccl_sets_fits_the_fabric(nccl: dict[str, str], expected: list[tuple[str, str]]) -> None:
+def test_settings_of_the_nccl_file_fit_the_fabric(nccl: dict[str, str], expected: list[tuple[str, str]]) -> None:
     found = gpu(replace(HOST, nccl=nccl))
     assert [(place, text) for _, _, place, text in said(found, "host.nccl")] == expected
     untold = ("gpu01", "", "no /etc/nccl.conf sets NCCL_IB_TC: each job has to")
     assert (untold in skipped(found, "host.nccl")) == (not nccl)
 
 
-def test_hosts_and_cards_are_alike() -> None:
+def test_hosts_and_nics_are_alike() -> None:
     built = fabric(units=[{"unit": 1, "hosts": 3}])
     hosts = []
     for name, firmware, kernel in (("gpu01", "1", "6.1"), ("gpu02", "1", "6.1"), ("gpu03", "2", "6.2")):
@@ -240,7 +240,7 @@ def test_hosts_and_cards_are_alike() -> None:
     assert said(found, "host.uniform") == [("warn", "gpu03", "", "kernel is 6.2, on most hosts 6.1")]
 
 
-def test_tools_are_compared_among_hosts_with_one_driver_and_names_of_nics_among_those_of_a_model() -> None:
+def test_tools_are_compared_among_hosts_with_one_driver_and_nic_names_within_a_model() -> None:
     built = fabric(units=[{"unit": 1, "hosts": 4}])
     rows = {
         "gpu01": ("mlx5_core", {"mlx5_core": "24.10"}, "106"),

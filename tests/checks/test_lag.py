@@ -1,4 +1,4 @@
-"""LAGs of hosts and pairs of switches, as the checks judge them."""
+"""Checks of LAGs of hosts and of MLAG pairs of switches."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def texts(check: str, device: str, **facts: Any) -> list[tuple[str, str, str]]:
         (Absent("cut off"), [("skipped", "bond0", "LAGs are not known: cut off")]),
     ],
 )
-def test_every_nic_of_a_lag_carries_it(lags: Any, reported: list[tuple[str, str, str]]) -> None:
+def test_every_member_nic_of_a_lag_is_active(lags: Any, reported: list[tuple[str, str, str]]) -> None:
     assert texts("lag.members", "gpu01", lags=lags) == reported
 
 
@@ -85,7 +85,7 @@ def test_both_switches_of_a_pair_see_each_other(mlag: Any, reported: list[tuple[
     assert texts("lag.pair", "storage01", mlag=mlag) == reported
 
 
-def test_nothing_is_judged_where_there_are_no_networks() -> None:
+def test_without_networks_nothing_is_judged() -> None:
     built = fabric()
     seen = (observation(name) for name in built.names)
     assert said(scene(built, *seen), "lag") == []

@@ -1,4 +1,4 @@
-"""How long links took to come up: NICs tell it, and between two switches the last outage does."""
+"""How long links took to come up: NICs report it; between two switches it is the last outage."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ def switch(
     uptime_s: float | None = DAYS_S,
     sessions: Mapping[str, BgpSession] = NO_SESSIONS,
 ) -> Observation:
-    """Return a switch whose ports were never gone but for some."""
+    """A switch whose ports had no outage except for some."""
     found = {port.name: UP for port in BUILT.switch(name).ports} | dict(ports)
     return observation(name, Facts(system=System(uptime_s=uptime_s), interfaces=found, sessions=sessions))
 
@@ -39,7 +39,7 @@ def switch(
 def cable(
     near: Interface, far: Interface, session: BgpSession | None = None, /, **changes: float | None
 ) -> CheckContext:
-    """Return a scene of all switches, with one cable whose two ends tell what is given."""
+    """Facts of all switches, with these outages at both ends of one cable."""
     uptimes: dict[str, float | None] = {NEAR: DAYS_S, FAR: DAYS_S, **changes}
     ends = {NEAR: {PORT: near}, FAR: {PEER_PORT: far}}
     sessions = {NEAR: {PORT: session}, FAR: {PEER_PORT: session}} if session else {}
@@ -52,13 +52,13 @@ def cable(
 
 @pytest.mark.parametrize(("near", "far"), [(SLOW, SLOW), (SLOW, UP), (UP, SLOW), (Interface(is_up=True), SLOW),
                                            (SLOW, replace(SLOW, outage_s=1.0))])  # fmt: skip
-def test_one_cable_that_was_long_without_a_link_is_one_warning(near: Interface, far: Interface) -> None:
-    """At its lower end, whichever end saw it: an end that was disabled has a link as soon as it is enabled."""
+def test_one_slow_cable_is_one_warning(near: Interface, far: Interface) -> None:
+    """At its lower end, whichever end saw it: a port that was disabled gets its link as soon as it is enabled."""
     assert said(cable(near, far), CHECK) == [("warn", NEAR, PORT, TEXT)]
 
 
-def test_of_two_ends_that_lost_the_link_together_the_one_that_had_it_back_first_is_right() -> None:
-    """zebra stamps links that are up anew when anything else of them changes, at one end as a rule."""
+def test_of_two_ends_that_lost_the_link_together_the_first_one_up_counts() -> None:
+    """zebra updates the timestamp of an up link at any other change of it, usually at one end."""
     stamped = replace(SLOW, outage_s=85.0, outage_ended_ago_s=560.0)
     short = replace(SLOW, outage_s=2.0, outage_ended_ago_s=640.0)
     instant = replace(SLOW, outage_s=0.0, outage_ended_ago_s=645.0)
@@ -68,8 +68,8 @@ def test_of_two_ends_that_lost_the_link_together_the_one_that_had_it_back_first_
         assert said(cable(near, far), CHECK) == []
 
 
-def test_an_end_that_was_disabled_saw_a_moment_only() -> None:
-    """zebra stamps a port that is enabled as gone once more, a hundredth of a second before it has its link."""
+def test_a_disabled_end_saw_only_a_short_outage() -> None:
+    """zebra records another down of a port that is enabled, a hundredth of a second before its link comes up."""
     moment = replace(SLOW, outage_s=0.01)
     short = replace(SLOW, outage_s=12.0)
     for near, far in ((moment, short), (short, moment)):
@@ -86,9 +86,9 @@ def test_an_end_that_was_disabled_saw_a_moment_only() -> None:
         replace(SLOW, outage_s=301.0),
         replace(SLOW, outage_ended_ago_s=86_401.0),
     ],
-    ids=["never", "short", "somebody's work", "long ago"],
+    ids=["never", "short", "manual work", "long ago"],
 )
-def test_what_is_no_slow_module_is_not_judged(last: Interface) -> None:
+def test_outages_not_caused_by_a_slow_module_are_not_judged(last: Interface) -> None:
     found = cable(last, last)
     assert said(found, CHECK) == []
     assert skipped(found, CHECK) == skipped(cable(UP, UP), CHECK)
@@ -104,21 +104,21 @@ def test_what_is_no_slow_module_is_not_judged(last: Interface) -> None:
         (BgpSession(True), "warn"),
         (BgpSession(False, uptime_s=643.0), "warn"),
     ],
-    ids=["right after", "long before", "as if never gone", "much later", "not told", "down"],
+    ids=["right after", "long before", "no outage", "much later", "not reported", "down"],
 )
-def test_a_session_over_the_port_tells_that_its_link_was_there(session: BgpSession, verdict: str) -> None:
-    """zebra stamps links that are up anew when anything else of them changes."""
+def test_a_session_over_the_port_proves_its_link_was_up(session: BgpSession, verdict: str) -> None:
+    """zebra updates the timestamp of an up link at any other change of it."""
     assert [found[0] for found in said(cable(SLOW, SLOW, session), CHECK)] == ([verdict] if verdict else [])
 
 
-def test_an_outage_that_a_session_ended_is_told_so_long() -> None:
+def test_an_outage_that_a_session_ended_is_reported_with_its_length() -> None:
     longer = replace(UP, outage_s=250.0, outage_ended_ago_s=400.0)
     found = said(cable(longer, UP, BgpSession(True, uptime_s=605.0)), CHECK)
     assert found == [("warn", NEAR, PORT, TEXT)]
 
 
 @pytest.mark.parametrize("name", [NEAR, FAR])
-def test_a_switch_that_started_meanwhile_explains_it(name: str) -> None:
+def test_a_switch_reboot_in_between_explains_it(name: str) -> None:
     assert said(cable(SLOW, SLOW, **{name: 640.0}), CHECK) == []
     assert said(cable(SLOW, SLOW, **{name: 650.0}), CHECK) == [("warn", NEAR, PORT, TEXT)]
     gone = "was without a link for 45 s"
@@ -128,7 +128,7 @@ def test_a_switch_that_started_meanwhile_explains_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", [NEAR, FAR])
 def test_a_switch_that_lost_all_its_links_explains_them(name: str) -> None:
-    """What drives its ports started anew; told by itself, or only by the others, which were looked at later."""
+    """Its port daemon restarted; it reports that itself, or only its neighbors do, which were read later."""
     ports = {port.name: SLOW for port in BUILT.switch(name).ports if port.role != "host"}
     assert len(ports) > 1
     others = [switch(one.name) for one in BUILT.switches if one.name != name]
@@ -158,7 +158,7 @@ def test_a_switch_that_lost_all_its_links_explains_them(name: str) -> None:
     ids=["all", "one went again", "one is down", "all but the dead", "a module of two ports", "half of the living"],
 )
 def test_most_links_of_a_switch_explain_each_other(others: tuple[Interface, ...], is_told: bool) -> None:
-    """A reload takes all; which of them was down before, or went again since, is not asked."""
+    """A reload takes all down; which one was down before, or went down again since, does not matter."""
     built = fabric(switches={"spine": {"slots": 4}})
     ports = [port for port in built.switch(NEAR).ports if port.role == "up"]
     reported = dict(zip((port.name for port in ports), (SLOW, *others), strict=True))
@@ -170,7 +170,7 @@ def test_most_links_of_a_switch_explain_each_other(others: tuple[Interface, ...]
     assert (ports[0].name in found) == is_told
 
 
-def test_a_cable_is_judged_at_the_end_that_tells_its_ports() -> None:
+def test_a_cable_is_judged_at_the_end_that_reports_its_ports() -> None:
     deaf = observation(NEAR, Facts(system=System(uptime_s=DAYS_S), interfaces=Absent("cannot be read")))
     found = scene(BUILT, deaf, switch(FAR, {PEER_PORT: SLOW}), switch("leaf02"), switch("spine02"))
     text = TEXT.replace(f"{FAR}:{PEER_PORT}", f"{NEAR}:{PORT}")
@@ -189,7 +189,7 @@ def test_each_cable_between_switches_is_judged_once() -> None:
 
 
 def test_a_port_to_a_host_is_judged_by_its_nic_only() -> None:
-    """Hosts start anew; their NICs tell how long the link took."""
+    """Hosts reboot; their NICs report how long the link took."""
     port = next(port for port in BUILT.switch(NEAR).ports if port.role == "host")
     nic = Interface(is_up=True, link_up_s=45.0, outage_s=45.0, outage_ended_ago_s=600.0)
     host = observation(port.peer, Facts(interfaces={port.peer_port: nic}))
@@ -200,14 +200,14 @@ def test_a_port_to_a_host_is_judged_by_its_nic_only() -> None:
 
 
 @pytest.mark.parametrize(("ago_s", "text"), [(3.0, "3 s"), (119.0, "119 s"), (7000.0, "117 min"), (80_000.0, "22 h")])
-def test_how_long_ago_it_ended_has_a_unit_that_suits_it(ago_s: float, text: str) -> None:
+def test_the_age_of_an_outage_has_a_suitable_unit(ago_s: float, text: str) -> None:
     last = replace(SLOW, outage_ended_ago_s=ago_s)
     ((_, _, _, found),) = said(cable(last, last), CHECK)
     assert f"until {text} before this reading" in found
 
 
-def test_links_that_were_gone_together_for_less_than_the_limit_explain_one_beyond_it() -> None:
-    """A change of a switch takes all of its links, and each comes back in its own time."""
+def test_links_with_a_common_short_outage_explain_a_longer_one() -> None:
+    """A change of a switch takes all of its links down, and each comes back in its own time."""
     others = [port.name for port in BUILT.switch(NEAR).ports if port.role == "up" and port.name != PORT]
     last = replace(SLOW, outage_s=33.0)
     for lasted_s, is_told in ((28.0, False), (4.0, True)):
@@ -217,10 +217,8 @@ def test_links_that_were_gone_together_for_less_than_the_limit_explain_one_beyon
 
 
 @pytest.mark.parametrize(("ended_ago_s", "count"), [(600.0, 0), (615.0, 0), (555.0, 2), (645.0, 2)])
-def test_cables_that_one_switch_lost_one_after_the_other_do_not_explain_each_other(
-    ended_ago_s: float, count: int
-) -> None:
-    """It reports both at one moment, so that nothing has to be allowed for devices that are read apart."""
+def test_consecutive_outages_of_one_switch_do_not_explain_each_other(ended_ago_s: float, count: int) -> None:
+    """It reports both at one moment, so no tolerance for different reading times is needed."""
     down = [port for port in BUILT.switch(FAR).ports if port.role != "host"]
     other = replace(SLOW, outage_ended_ago_s=ended_ago_s)
     ports = dict(zip((port.name for port in down), (SLOW, other), strict=True))

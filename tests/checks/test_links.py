@@ -17,7 +17,7 @@ UP = Interface(is_up=True, is_enabled=True, speed_gbps=400, mtu_bytes=9216, fec=
 
 
 def leaf(**changes: Interface | None) -> CheckContext:
-    """Return a scene of one leaf whose ports are well but for the first, which is as given."""
+    """Facts of one leaf whose ports are healthy except for this first one."""
     ports: dict[str, Interface] = {port.name: UP for port in LEAF.ports}
     for name, state in changes.items():
         ports.pop(name)
@@ -25,7 +25,7 @@ def leaf(**changes: Interface | None) -> CheckContext:
     return scene(BUILT, observation("leaf01", Facts(interfaces=ports)))
 
 
-def test_ports_are_up_at_their_speed_with_their_mtu() -> None:
+def test_ports_are_up_with_their_speed_and_mtu() -> None:
     assert said(leaf(), "links") == []
     assert said(leaf(swp1s0=replace(UP, is_up=False, is_enabled=False)), "links.up") == [
         ("fail", "leaf01", "swp1s0", "down, because it is disabled; gpu01:rail0 is at the other end")
@@ -43,8 +43,8 @@ def test_ports_are_up_at_their_speed_with_their_mtu() -> None:
 
 
 @pytest.mark.parametrize(("is_up", "is_reached", "heads"), [(False, False, 1), (True, False, 1), (False, True, 2)])
-def test_a_host_that_is_switched_off_is_one_trouble(*, is_up: bool, is_reached: bool, heads: int) -> None:
-    """Its second leaf sees it up or down too; a host that answers has cables that are down one by one."""
+def test_a_host_that_is_switched_off_is_one_incident(*, is_up: bool, is_reached: bool, heads: int) -> None:
+    """Its second leaf sees it up or down too; a host that answers has individual cables down."""
     ends = {nic.leaf: nic.leaf_port for nic in GPU.nics}
     states = dict(zip(ends, (False, is_up), strict=True))
     seen = [
@@ -62,13 +62,13 @@ def _names(leaf: str) -> list[str]:
     return [port.name for port in BUILT.switch(leaf).ports]
 
 
-def test_what_is_not_told_is_skipped() -> None:
+def test_unreported_values_are_skipped() -> None:
     found = leaf(swp1s0=Interface())
     assert ("leaf01", "swp1s0", "the device does not report whether it is up") in skipped(found, "links.up")
     assert ("leaf01", "swp1s0", "the device does not report its MTU") in skipped(found, "links.mtu")
 
 
-def test_both_ends_use_one_fec() -> None:
+def test_both_ends_use_the_same_fec() -> None:
     host = observation("gpu01", Facts(interfaces={"rail0": replace(UP, fec="fc"), "rail1": UP}))
     built = observation("leaf01", Facts(interfaces={"swp1s0": UP}))
     assert said(scene(BUILT, host, built), "links.fec") == [
@@ -76,7 +76,7 @@ def test_both_ends_use_one_fec() -> None:
     ]
 
 
-def test_words_of_a_device_for_fec_are_not_compared() -> None:
+def test_vendor_names_of_fec_are_not_compared() -> None:
     host = observation("gpu01", Facts(interfaces={"rail0": UP, "rail1": UP}))
     built = observation("leaf01", Facts(interfaces={"swp1s0": replace(UP, fec="auto")}))
     assert said(scene(BUILT, host, built), "links.fec") == []
@@ -84,7 +84,7 @@ def test_words_of_a_device_for_fec_are_not_compared() -> None:
     assert ("gpu01", "rail0", text) in skipped(scene(BUILT, host, built), "links.fec")
 
 
-def test_a_link_that_flaps_is_told_with_its_window() -> None:
+def test_a_flapping_link_is_reported_with_its_window() -> None:
     seen = observation("leaf01", carrier_changes={"swp1s0": (4, 10), "swp1s1": (4, 4)})
     assert said(scene(BUILT, seen), "links.flaps") == [
         ("fail", "leaf01", "swp1s0", "went down or up 6 times in 10 s; gpu01:rail0 is at the other end")
@@ -101,7 +101,7 @@ def cabled(leaf_sees: dict[str, Neighbor], host_sees: dict[str, Neighbor]) -> Ch
     return scene(BUILT, observation("leaf01", switch), observation("gpu01", host))
 
 
-def test_cables_are_where_they_belong_by_name_by_address_and_by_alias() -> None:
+def test_cables_are_verified_by_name_by_address_and_by_alias() -> None:
     found = cabled(
         {"swp1s0": Neighbor("gpu01", "02:00:00:00:00:01", "rail0")},
         {"rail0": Neighbor("leaf01.example", "swp1s0"), "rail1": Neighbor("leaf02", "swp1s0")},
@@ -110,7 +110,7 @@ def test_cables_are_where_they_belong_by_name_by_address_and_by_alias() -> None:
     assert said(found, "links.rails") == []
 
 
-def test_a_second_agent_on_a_cable_hides_nobody_and_one_without_a_name_is_no_fault() -> None:
+def test_a_second_lldp_agent_hides_no_neighbor_and_one_without_a_name_is_not_a_fault() -> None:
     agent = Neighbor("", "b8:3f:d2:00:00:01")
     leaf = {"swp1s0": (agent, Neighbor("gpu01", "02:00:00:00:00:01", "rail0")), "swp1s1": (agent,)}
     host = {"rail0": (Neighbor("sw-mgmt", "1"), Neighbor("leaf01", "swp1s0")), "rail1": (Neighbor("leaf02", "swp1s0"),)}
@@ -124,7 +124,7 @@ def test_a_second_agent_on_a_cable_hides_nobody_and_one_without_a_name_is_no_fau
     assert ("leaf01", "swp1s1", words) in skipped(found, "links.cabling")
 
 
-def test_a_name_that_nobody_can_translate_is_no_fault() -> None:
+def test_an_unresolvable_port_name_is_not_a_fault() -> None:
     found = cabled({}, {"rail0": Neighbor("leaf01", "etp1a")})
     assert said(found, "links.cabling") == []
     assert ("gpu01", "rail0", "leaf01 announces this port as 'etp1a', a name that is not in the design") in skipped(
@@ -132,7 +132,7 @@ def test_a_name_that_nobody_can_translate_is_no_fault() -> None:
     )
 
 
-def test_a_port_of_another_device_that_hears_the_same_end_translates_no_name() -> None:
+def test_a_port_of_another_device_that_hears_the_same_end_resolves_no_name() -> None:
     heard = Neighbor("gpu01", "02:00:00:00:00:01", "rail0")
     found = cabled({"swp1s0": heard}, {"rail0": Neighbor("leaf02", "etp1a")})
     assert said(found, "links.cabling") == [
@@ -140,7 +140,7 @@ def test_a_port_of_another_device_that_hears_the_same_end_translates_no_name() -
     ]
 
 
-def test_a_name_that_nobody_can_translate_is_that_of_the_port_that_hears_the_other_end() -> None:
+def test_an_unresolvable_name_is_the_port_that_hears_the_other_end() -> None:
     macs = {"rail0": "02:00:00:00:00:01", "rail1": "02:00:00:00:00:02"}
     right = cabled({"swp1s0": Neighbor("gpu01", macs["rail0"])}, {"rail0": Neighbor("leaf01", "etp1a")})
     assert said(right, "links.cabling") == []
@@ -154,7 +154,7 @@ def test_a_name_that_nobody_can_translate_is_that_of_the_port_that_hears_the_oth
     assert causes["leaf01", "swp1s0"] == causes["gpu01", "rail1"]
 
 
-def test_a_cable_in_the_wrong_place_says_which_one_to_move_where() -> None:
+def test_a_misplaced_cable_is_reported_with_where_to_move_it() -> None:
     found = cabled(
         {"swp1s0": Neighbor("gpu01", "02:00:00:00:00:02", "rail1")},
         {"rail0": Neighbor("leaf02", "swp1s0"), "rail1": Neighbor("leaf01", "swp1s0")},

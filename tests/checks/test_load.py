@@ -14,7 +14,7 @@ LINE_RATE = 50_000_000_000 * 10
 """Bytes of 400G over the window."""
 
 
-def test_a_lossless_class_that_loses_is_told_and_other_classes_may() -> None:
+def test_drops_in_the_lossless_class_are_reported_and_others_may_drop() -> None:
     seen = observation(
         "leaf01", buffer_drops={"swp1s0/3": (1, 5), "swp1s0/0": (0, 9)}, queue_drops={"swp1s1/3": (2, 2)}
     )
@@ -40,7 +40,7 @@ def test_a_switch_without_a_lossless_class_may_drop() -> None:
         ({"rx_drops": (0, 29), "tx_drops": (0, 3)}, "dropped 29 received packets and 3 to be sent"),
     ],
 )
-def test_what_a_nic_throws_away_is_told(counters: dict[str, tuple[int, int]], text: str) -> None:
+def test_drops_of_a_nic_are_reported(counters: dict[str, tuple[int, int]], text: str) -> None:
     seen = observation("gpu01", None, **{name: {"rail0": count} for name, count in counters.items()})
     found = said(scene(BUILT, seen), "load.discards")
     assert [(verdict, place, reported[: len(text)]) for verdict, _, place, reported in found] == (
@@ -48,19 +48,19 @@ def test_what_a_nic_throws_away_is_told(counters: dict[str, tuple[int, int]], te
     )
 
 
-def test_what_the_lossless_class_lost_is_told_once() -> None:
+def test_a_lossless_drop_is_reported_once() -> None:
     seen = observation("gpu01", rx_drops={"rail0": (0, 500)}, buffer_drops={"rail0/3": (0, 495)})
     assert said(scene(BUILT, seen), "load.discards") == []
     assert [place for _, _, place, _ in said(scene(BUILT, seen), "load.lossless")] == ["rail0/3"]
 
 
-def test_a_nic_that_does_not_tell_what_it_throws_away_is_skipped() -> None:
+def test_a_nic_without_drop_counters_is_skipped() -> None:
     seen = scene(BUILT, observation("gpu01", tx_drops={"rail0": (0, 0), "rail1": (0, 0)}))
     reason = "what it drops is not known: missing"
     assert skipped(seen, "load.discards") == [("gpu01", "rail0", reason), ("gpu01", "rail1", reason)]
 
 
-def test_uplinks_that_carry_unlike_are_told_when_they_carry_much() -> None:
+def test_uneven_uplinks_are_reported_under_high_load() -> None:
     first, *others = UPS
     busy = {first: (0, LINE_RATE), **dict.fromkeys(others, (0, LINE_RATE // 4))}
     assert {place for _, _, place, _ in said(scene(BUILT, observation("leaf01", tx_bytes=busy)), "load.balance")} == {
@@ -73,7 +73,7 @@ def test_uplinks_that_carry_unlike_are_told_when_they_carry_much() -> None:
     assert said(scene(BUILT, observation("leaf01", tx_bytes=even)), "load.balance") == []
 
 
-def test_parallel_links_of_a_spine_to_one_leaf_carry_alike_and_those_to_others_may_differ() -> None:
+def test_parallel_links_to_one_leaf_are_balanced_and_those_to_others_may_differ() -> None:
     built = fabric(switches={"leaf": {"uplinks_per_spine": 2}})
     ports = built.switch("spine01").ports
     down = {leaf: [port.name for port in ports if port.peer == leaf] for leaf in ("leaf01", "leaf02")}
@@ -91,7 +91,7 @@ FIRST = next(port for port in BUILT.switch("leaf01").ports if port.name == UPS[0
 @pytest.mark.parametrize(
     "case", ["its port is down", "the spine drains", "the leaf drains", "by design", "nothing explains it"]
 )
-def test_an_uplink_that_traffic_should_avoid_is_not_compared(case: str) -> None:
+def test_an_uplink_that_traffic_avoids_is_not_compared(case: str) -> None:
     built, leaf, spine = BUILT, Facts(), Facts()
     if case == "its port is down":
         leaf = Facts(interfaces={FIRST.name: Interface(is_up=False)})

@@ -33,7 +33,7 @@ def with_lane(number: int, lane: Lane) -> Module:
     return replace(WELL, lanes={**WELL.lanes, number: lane})
 
 
-def test_a_module_that_is_well_says_nothing() -> None:
+def test_a_healthy_module_passes() -> None:
     assert said(modules(swp1s0=WELL), "optics") == []
 
 
@@ -49,19 +49,21 @@ def test_a_module_that_is_well_says_nothing() -> None:
         (5.1, [("fail", "lane 2, received power 5.1 dBm, above its alarm limit 5")]),
     ],
 )
-def test_light_is_judged_by_the_module_own_limits(rx_dbm: float, expected: list[tuple[str, str]]) -> None:
+def test_optical_power_is_judged_by_the_thresholds_of_the_module(
+    rx_dbm: float, expected: list[tuple[str, str]]
+) -> None:
     found = said(modules(swp1s0=with_lane(2, replace(LANE, rx_dbm=rx_dbm))), "optics.light")
     assert [(verdict, text) for verdict, _, _, text in found] == expected
 
 
-def test_without_limits_of_its_own_the_medium_has_some() -> None:
+def test_without_module_thresholds_those_of_the_medium_apply() -> None:
     bare = replace(with_lane(2, replace(LANE, rx_dbm=-8.0)), limits={}, identifier="OSFP 400GBASE-DR4")
     assert [text for *_, text in said(modules(swp1s0=bare), "optics.light")] == [
         "lane 2, received power -8.0 dBm, below its alarm limit -7.9"
     ]
 
 
-def test_light_between_unknown_limits_is_no_pass() -> None:
+def test_optical_power_without_known_thresholds_is_not_a_pass() -> None:
     bare = replace(WELL, lanes={1: LANE}, limits={"rx_dbm": Limits()}, identifier="OSFP 800G-XYZ")
     found = scene(BUILT, observation("gpu01", Facts(modules={"rail0": bare})))
     assert results(found, "optics.light")["gpu01"].examined == 0
@@ -70,14 +72,14 @@ def test_light_between_unknown_limits_is_no_pass() -> None:
     )
 
 
-def test_a_laser_without_limits_of_its_own_is_judged_by_its_medium() -> None:
+def test_a_laser_without_module_thresholds_is_judged_by_its_medium() -> None:
     old = replace(with_lane(2, replace(LANE, tx_dbm=-5.0)), limits={}, identifier="OSFP 400GBASE-DR4")
     assert [text for *_, text in said(modules(swp1s0=old), "optics.light")] == [
         "lane 2, transmitted power -5.0 dBm, below its alarm limit -4.9"
     ]
 
 
-def test_a_serial_number_that_is_there_twice_is_a_copy() -> None:
+def test_a_duplicate_serial_number_is_a_copied_module() -> None:
     one = replace(WELL, serial="S1")
     found = modules(swp1s0=one, swp1s1=one, swp33s0=one)
     texts = {place: text for _, _, place, text in said(found, "optics.parts")}
@@ -103,7 +105,7 @@ def test_ports_of_a_cage_nics_of_a_host_and_ends_of_a_cable_may_share_a_module()
     assert said(cable, "optics.parts") == []
 
 
-def test_a_module_that_does_not_name_its_medium_is_judged_by_that_of_its_designed_cable() -> None:
+def test_a_module_of_unknown_medium_is_judged_by_its_designed_cable() -> None:
     bare = replace(with_lane(2, replace(LANE, rx_dbm=-8.0)), limits={}, identifier="OSFP")
     designed = {"swp1s0": "800G-2xDR4", "swp33s0": "800G-2xSR4"}
     assert [(place, text) for _, _, place, text in said(modules(swp1s0=bare, swp33s0=bare), "optics.light")] == [
@@ -114,7 +116,7 @@ def test_a_module_that_does_not_name_its_medium_is_judged_by_that_of_its_designe
     } == designed
 
 
-def test_one_lane_that_is_weaker_than_the_others_is_dirt() -> None:
+def test_one_lane_weaker_than_the_others_is_dirt() -> None:
     found = modules(swp1s0=with_lane(3, replace(LANE, rx_dbm=-3.5)))
     assert said(found, "optics.lanes") == [
         ("warn", "leaf01", "swp1s0", "lane 3 receives 3.5 dB less than the other lanes")
@@ -129,7 +131,7 @@ def test_one_lane_that_is_weaker_than_the_others_is_dirt() -> None:
     ],
     ids=["all lanes alike", "one lane weaker"],
 )
-def test_a_weak_laser_does_not_explain_one_lane_that_loses_more(sent: dict[int, float], causes: set[str]) -> None:
+def test_a_weak_laser_does_not_explain_one_lane_with_more_loss(sent: dict[int, float], causes: set[str]) -> None:
     weak = replace(WELL, lanes={one: replace(LANE, tx_dbm=sent.get(one, -6.5), rx_dbm=-1.0) for one in range(1, 5)})
     dirty = replace(WELL, lanes={one: replace(LANE, rx_dbm=-11.0 if one == 3 else -7.0) for one in range(1, 5)})
     seen = [
@@ -151,8 +153,8 @@ def test_a_transmitter_that_reports_a_fault_fails() -> None:
     ]
 
 
-def test_a_cable_that_measures_no_light_still_tells_that_nothing_comes() -> None:
-    """Where light is measured the flag is not judged: it may be of what is over, and the light says more."""
+def test_without_power_readings_the_loss_of_signal_flag_is_judged() -> None:
+    """Where optical power is measured the flag is not judged: it may be latched, and the power is more precise."""
     blind, seeing = Lane(has_rx_loss=True), replace(LANE, has_rx_loss=True)
     ports = {"swp1s0": replace(WELL, kind="aoc", lanes={1: blind}), "swp33s0": replace(WELL, lanes={1: seeing})}
     assert [(place, text) for _, _, place, text in said(modules(**ports), "optics.flags")] == [
@@ -160,7 +162,7 @@ def test_a_cable_that_measures_no_light_still_tells_that_nothing_comes() -> None
     ]
 
 
-def test_flags_that_are_not_told_are_skipped_once() -> None:
+def test_unreported_flags_are_skipped_once() -> None:
     whole = ("leaf01", "", "it does not report the flags of its modules")
     assert skipped(modules(swp1s0=WELL, swp33s0=WELL), "optics.flags") == [whole]
     reported = replace(WELL, lanes={1: replace(LANE, has_tx_fault=False)})
@@ -168,7 +170,7 @@ def test_flags_that_are_not_told_are_skipped_once() -> None:
     assert skipped(modules(swp1s0=WELL, swp33s0=reported), "optics.flags") == [one]
 
 
-def test_heat_current_and_firmware_are_told() -> None:
+def test_temperature_current_and_firmware_are_reported() -> None:
     hot = replace(WELL, temperature_c=76.0)
     assert [text for *_, text in said(modules(swp1s0=hot), "optics.heat")] == [
         "temperature 76.0 °C, above its alarm limit 75"
@@ -182,7 +184,7 @@ def test_heat_current_and_firmware_are_told() -> None:
 
 
 @pytest.mark.parametrize(("spares", "reported"), [(1, 1), (4, 0), (0, 0)])
-def test_a_spare_of_another_part_number_is_told_two_usual_ones_are_not(spares: int, reported: int) -> None:
+def test_a_spare_of_an_unusual_part_number_is_reported_and_two_common_ones_are_not(spares: int, reported: int) -> None:
     ends = [(one.name, port.name) for one in BUILT.switches for port in one.ports if port.role != "host"]
     odd = ends[:spares]
     modules = {end: replace(WELL, part="Q" if end in odd else "P") for end in ends}
@@ -197,7 +199,7 @@ def test_a_spare_of_another_part_number_is_told_two_usual_ones_are_not(spares: i
     assert said(scene(BUILT, *seen), "optics.kinds") == [("warn", *end, text) for end in odd[:reported]]
 
 
-def test_copper_has_no_light_to_judge() -> None:
+def test_copper_has_no_optical_power_to_judge() -> None:
     copper = Module(kind="copper", lanes={1: Lane()})
     assert said(modules(swp1s0=copper), "optics") == []
     assert ("leaf01", "swp1s0", "a copper module does not measure optical power") in skipped(
@@ -205,7 +207,7 @@ def test_copper_has_no_light_to_judge() -> None:
     )
 
 
-def test_a_cable_that_loses_more_than_its_kind_warns_and_never_fails() -> None:
+def test_a_cable_with_more_loss_than_its_kind_warns_and_never_fails() -> None:
     fabric_ports = [port for port in BUILT.switch("leaf01").ports if port.role == "up"]
     far = {"spine01": {}, "spine02": {}, "leaf01": {}, "leaf02": {}}  # type: dict[str, dict[str, Module]]
     for name in far:
@@ -219,7 +221,7 @@ def test_a_cable_that_loses_more_than_its_kind_warns_and_never_fails() -> None:
 
 
 @pytest.mark.parametrize("lanes", [{}, {1: Lane()}, {1: replace(LANE, tx_dbm=-40.0)}])
-def test_the_loss_of_a_cable_whose_far_end_sends_no_light_is_not_judged(lanes: dict[int, Lane]) -> None:
+def test_the_loss_of_a_cable_with_a_dark_far_end_is_not_judged(lanes: dict[int, Lane]) -> None:
     port = next(port for port in BUILT.switch("leaf01").ports if port.role == "up")
     link = next(one for one in BUILT.links() if (one.device, one.port) == ("leaf01", port.name))
     near = observation("leaf01", Facts(modules={link.port: WELL}))
@@ -230,13 +232,13 @@ def test_the_loss_of_a_cable_whose_far_end_sends_no_light_is_not_judged(lanes: d
 
 
 @pytest.mark.parametrize(("ber", "verdicts"), [(1e-9, []), (2e-6, ["warn"]), (3e-5, ["fail"])])
-def test_bit_errors_are_judged_before_fec(ber: float, verdicts: list[str]) -> None:
+def test_the_bit_error_rate_is_judged_before_fec(ber: float, verdicts: list[str]) -> None:
     found = scene(BUILT, observation("leaf01", Facts(lines={"swp1s0": Line(ber=1e-9, lane_ber={2: ber})})))
     assert [verdict for verdict, *_ in said(found, "optics.bits")] == verdicts
 
 
 @pytest.mark.parametrize(("wrong", "verdicts"), [(1_000, []), (4_000_000, ["warn"]), (60_000_000, ["fail"])])
-def test_bit_errors_within_the_window_count_more_than_those_of_a_lifetime(wrong: int, verdicts: list[str]) -> None:
+def test_bit_errors_of_the_window_outweigh_those_of_a_lifetime(wrong: int, verdicts: list[str]) -> None:
     lines = {"rail0": Line(ber=5e-5, lane_ber={1: 1e-4})}
     bits = {"rail0": (10**15, 10**15 + 2 * 10**12)}
     seen = observation(
@@ -245,7 +247,7 @@ def test_bit_errors_within_the_window_count_more_than_those_of_a_lifetime(wrong:
     assert [verdict for verdict, *_ in said(scene(BUILT, seen), "optics.bits")] == verdicts
 
 
-def test_fec_that_runs_out_of_room_is_told() -> None:
+def test_exhausted_fec_margin_is_reported() -> None:
     bins = {"swp1s0/1": (0, 9), "swp1s0/9": (3, 4), "swp1s1/12": (0, 1)}
     seen = observation("leaf01", fec_bin=bins, fec_uncorrectable={"swp33s0": (1, 3), "swp33s1": (1, 1)})
     assert [(verdict, place, text) for verdict, _, place, text in said(scene(BUILT, seen), "optics.fec")] == [
@@ -260,7 +262,7 @@ class Earlier:
         return [(1.0, 2.5), (2.0, 2.6)] if (device, place, quantity) == ("leaf01", "swp1s0/1", "rx_dbm") else []
 
 
-def test_light_that_fades_from_run_to_run_is_told() -> None:
+def test_declining_optical_power_is_reported() -> None:
     found = scene(BUILT, observation("leaf01", Facts(modules={"swp1s0": WELL})), history=Earlier())
     assert said(found, "optics.trend") == [
         ("warn", "leaf01", "swp1s0", "lane 1 receives 2.5 dB less than in earlier runs")
@@ -271,7 +273,7 @@ DAY_S = 86_400.0
 
 
 class Kept:
-    """Earlier runs that measured one lane, a day apart; the run of now is the day after."""
+    """Earlier runs that measured one lane, a day apart; the current run is a day later."""
 
     def __init__(self, values: Sequence[float]) -> None:
         now_s = scene(BUILT).snapshot.taken_s
@@ -282,7 +284,7 @@ class Kept:
 
 
 def trend(*values: float) -> list[str]:
-    """Return what is said of a lane that measured these values, the last one now."""
+    """The finding on a lane with these readings, the last one current."""
     now = replace(WELL, lanes={**WELL.lanes, 1: replace(LANE, rx_dbm=values[-1])})
     found = scene(BUILT, observation("leaf01", Facts(modules={"swp1s0": now})), history=Kept(values[:-1]))
     return [text for *_, text in said(found, "optics.trend")]
@@ -295,7 +297,7 @@ def trend(*values: float) -> list[str]:
         (-1.5, "gpu01:rail0 transmits 2.5 dB less"),
     ],
 )
-def test_light_that_fades_is_laid_to_the_way_or_to_who_sends_it(sent_dbm: float, said_of_it: str) -> None:
+def test_declining_power_is_attributed_to_the_path_or_the_transmitter(sent_dbm: float, said_of_it: str) -> None:
     class Both:
         def readings(self, device: str, place: str, quantity: str) -> list[tuple[float, float]]:
             value = {("leaf01", "rx_dbm"): 2.5, ("gpu01", "tx_dbm"): 1.0}.get((device, quantity))
@@ -308,7 +310,7 @@ def test_light_that_fades_is_laid_to_the_way_or_to_who_sends_it(sent_dbm: float,
     assert reported == [f"lane 1 receives 2.5 dB less than in earlier runs; {said_of_it}"]
 
 
-def test_light_that_fades_slowly_is_told_when_all_of_it_passes_the_limit() -> None:
+def test_a_slow_decline_is_reported_when_its_total_passes_the_limit() -> None:
     assert trend(*(1.0 - 0.07 * day for day in range(31))) == [
         "lane 1 degrades: it receives 2.1 dB less than 30 days ago, falling steadily"
     ]
@@ -317,19 +319,19 @@ def test_light_that_fades_slowly_is_told_when_all_of_it_passes_the_limit() -> No
 
 
 @given(st.lists(st.floats(-0.6, 0.6), min_size=3, max_size=40))
-def test_light_that_only_trembles_is_no_trend(noise: list[float]) -> None:
+def test_fluctuating_power_is_not_a_trend(noise: list[float]) -> None:
     assert trend(*(1.0 + one for one in noise)) == []
 
 
 @given(st.lists(st.floats(-0.25, 0.25), min_size=30, max_size=30))
-def test_a_fade_is_told_whatever_else_trembles(noise: list[float]) -> None:
+def test_a_decline_is_reported_although_other_readings_fluctuate(noise: list[float]) -> None:
     assert len(trend(*(1.0 - 0.11 * day + one for day, one in enumerate(noise)))) == 1
 
 
-def test_one_odd_reading_is_no_trend() -> None:
+def test_one_outlier_is_not_a_trend() -> None:
     assert trend(1.0, 1.0, 1.0, -4.0, 1.0, 1.0, 1.0, 0.9) == []
     assert trend(5.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.9) == []
 
 
-def test_light_that_fell_once_and_stays_is_no_fade() -> None:
+def test_a_single_step_is_not_a_decline() -> None:
     assert trend(*[1.0] * 10, *[-1.2] * 11) == []

@@ -1,4 +1,4 @@
-"""Two faults at once are two causes: a few pairs of the table, always the same ones; `pairs.py` tries all."""
+"""Two faults at once are two causes: a few pairs of the table, always the same ones; `pairs.py` runs all."""
 
 import random
 
@@ -13,7 +13,7 @@ SAMPLE = 12
 
 
 def drawn(column: str) -> list[Pair]:
-    """Return pairs that neither need load nor daemons that take their time."""
+    """Pairs that need neither load nor slow daemons."""
     quick = [one for one in pairs(column) if not one.load and not any(row.settles for row in one.rows)]
     chosen = random.Random(17).sample(quick, SAMPLE)  # noqa: S311  # the same ones each time
     return sorted(chosen, key=quick.index)

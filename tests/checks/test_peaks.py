@@ -1,4 +1,4 @@
-"""Peaks of queues between two looks: only those of the window count, and nobody's watermark is cleared."""
+"""Queue peaks between two readings: only those of the window count, and no watermark is cleared."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ FULL, HALF = HEADROOM.xoff_bytes, HEADROOM.xoff_bytes // 2
 
 
 def looks(first: Buffer | None, last: Buffer, boots: tuple[str, str] = ("", "")) -> CheckContext:
-    """Return a leaf whose queue was seen twice; the other queues are not reported."""
+    """A leaf whose queue was read twice; the other queues are not reported."""
     output = [{} if one is None else {AT: one} for one in (first, last)]
     samples = tuple(
         Sample(at_s, {"rx_bytes": {PORT.name: int(at_s)}}, boot, buffers)
@@ -32,7 +32,7 @@ def looks(first: Buffer | None, last: Buffer, boots: tuple[str, str] = ("", ""))
 
 
 def burst(first: Buffer | None, last: Buffer, boots: tuple[str, str] = ("", "")) -> tuple[list[str], list[str]]:
-    """Return what is said of the queue, and why it could not be judged."""
+    """The finding on the queue, and why it could not be judged."""
     seen = looks(first, last, boots)
     warned = [
         text
@@ -49,11 +49,11 @@ TEXT = (
 OLD = "its watermark is older than the window, and hides peaks within it; clear it on the device"
 
 
-def test_a_watermark_that_rose_while_both_looks_were_calm_is_a_burst() -> None:
+def test_a_watermark_that_rose_between_two_calm_readings_is_a_burst() -> None:
     assert burst(Buffer(SHORT, SHORT), Buffer(SHORT, LONG)) == ([TEXT], [])
 
 
-def test_one_that_was_cleared_within_the_window_and_came_up_again_is_a_burst() -> None:
+def test_a_watermark_cleared_within_the_window_that_rose_again_is_a_burst() -> None:
     assert burst(Buffer(SHORT, LONG + 9), Buffer(SHORT, LONG)) == ([TEXT], [])
 
 
@@ -61,23 +61,23 @@ def test_one_that_was_cleared_within_the_window_and_came_up_again_is_a_burst() -
     ("first", "boots"),
     [(Buffer(SHORT, LONG), ("", "")), (None, ("", "")), (Buffer(SHORT, SHORT), ("before", "after"))],
 )
-def test_one_that_may_be_older_is_not_judged(first: Buffer | None, boots: tuple[str, str]) -> None:
+def test_a_watermark_that_may_be_older_is_not_judged(first: Buffer | None, boots: tuple[str, str]) -> None:
     assert burst(first, Buffer(SHORT, LONG), boots) == ([], [OLD])
 
 
-def test_a_queue_that_is_long_when_looked_at_is_no_burst_and_a_short_one_is_well() -> None:
+def test_a_queue_that_is_long_now_is_not_a_burst_and_a_short_one_passes() -> None:
     assert burst(Buffer(LONG, LONG), Buffer(SHORT, LONG + 1)) == ([], [])
     assert burst(Buffer(SHORT, SHORT), Buffer(SHORT, ECN.max_bytes)) == ([], [])
     assert burst(Buffer(SHORT, ECN.max_bytes), Buffer(SHORT, ECN.max_bytes)) == ([], [])
 
 
-def test_what_is_held_now_need_not_be_told() -> None:
+def test_current_occupancy_is_optional() -> None:
     text = f"its RoCE queue held {LONG:,} bytes in between; all is marked from {ECN.max_bytes:,}"
     assert burst(Buffer(peak_bytes=0), Buffer(peak_bytes=LONG)) == ([text], [])
     assert burst(Buffer(), Buffer()) == ([], ["the device keeps no watermark of its queue"])
 
 
-def test_headroom_that_fills_warns_before_it_is_full() -> None:
+def test_filling_headroom_warns_before_it_is_full() -> None:
     rose = looks(Buffer(headroom_peak_bytes=0), Buffer(headroom_peak_bytes=HALF + 1))
     text = f"{HALF + 1:,} of {FULL:,} bytes of its headroom were full, 50 %"
     assert said(rose, "pfc.headroom") == [("warn", "leaf01", AT, text)]

@@ -24,7 +24,7 @@ def well(source: str, interface: str, destination: str, size_bytes: int) -> Prob
 
 
 def seen(change: Change, **limits: float) -> CheckContext:
-    """Return a scene in which every host has probed; some probes are changed."""
+    """Facts in which every host has sent probes, some of them changed."""
     found = (observation(host.name, Facts(probes=probes(host, change))) for host in BUILT.hosts)
     return scene(BUILT, *found, limits=Thresholds.model_validate(limits))
 
@@ -35,7 +35,7 @@ def probes(host: Host, change: Change) -> tuple[Probe, ...]:
 
 
 def of_nic(nic: Nic, change: Change, largest: bool = False) -> Change:
-    """Return a change of all that a NIC sends or is sent."""
+    """A change of all probes that a NIC sends or receives."""
 
     def changed(probe: Probe) -> Probe:
         is_its = nic.address in {probe.source, probe.destination} and (not largest or probe.size_bytes == 9000)
@@ -52,7 +52,7 @@ def brief(found: list[tuple[str, str, str, str]]) -> list[tuple[str, str, str]]:
     return [(verdict, device, place) for verdict, device, place, _ in found]
 
 
-def test_all_that_arrives_passes_and_is_counted() -> None:
+def test_complete_arrival_passes_with_a_count() -> None:
     healthy = seen(lambda probe: probe)
     assert said(healthy, "probe") == []
     assert skipped(healthy, "probe.loss") == []
@@ -60,14 +60,14 @@ def test_all_that_arrives_passes_and_is_counted() -> None:
     assert results(healthy, "probe.loss")["fabric"].examined == sent
 
 
-def test_a_rail_that_is_dead_is_named_once() -> None:
+def test_a_dead_rail_is_named_once() -> None:
     nic = GPU.nics[0]
     assert said(seen(of_nic(nic, lost(10))), "probe.loss") == [
         ("fail", GPU.name, nic.interface, "all 6 paths from and to this NIC lose packets, 100 % of every size")
     ]
 
 
-def test_a_small_mtu_shows_in_large_packets_only() -> None:
+def test_a_small_mtu_affects_large_packets_only() -> None:
     nic = OTHER.nics[1]
 
     def refused(probe: Probe) -> Probe:
@@ -82,7 +82,7 @@ def test_a_small_mtu_shows_in_large_packets_only() -> None:
     assert found == [("fail", OTHER.name, nic.interface, whole)]
 
 
-def test_a_lossy_way_between_leaves_is_named_by_its_ends() -> None:
+def test_a_lossy_path_between_leaves_is_identified_by_its_ends() -> None:
     nic = GPU.nics[0]
     far = next(far for near, far in probe_pairs(BUILT, GPU) if near == nic and BUILT.switch(far.leaf).unit == 2)
 
@@ -95,8 +95,8 @@ def test_a_lossy_way_between_leaves_is_named_by_its_ends() -> None:
     assert said(seen(some, probe_loss_percent=30), "probe.loss") == []
 
 
-def test_packets_that_a_host_leads_elsewhere_do_not_explain_those_that_its_cable_loses() -> None:
-    """A way whose route is wrong follows from that; large packets that other ways of the NIC lose do not."""
+def test_misrouted_packets_do_not_explain_those_that_a_cable_loses() -> None:
+    """The wrong route explains its own path, not the large packets lost on other paths of the NIC."""
     nic = GPU.nics[0]
     near = next(far for one, far in probe_pairs(BUILT, GPU) if one == nic and far.leaf == nic.leaf)
 
@@ -126,12 +126,12 @@ def test_packets_that_a_host_leads_elsewhere_do_not_explain_those_that_its_cable
 
 
 def causes(found: CheckContext) -> set[str]:
-    """Return the causes of losses, in a run of all checks."""
+    """The causes of losses, in a run of all checks."""
     reported = judge(found, tuple(shipped().values())).findings
     return {one.cause for one in reported if one.check == "probe.loss" and one.verdict > Verdict.SKIPPED}
 
 
-def test_a_way_belongs_to_the_cable_between_its_leaves_that_is_down_or_small() -> None:
+def test_a_path_belongs_to_the_cable_between_its_leaves_that_is_down_or_small() -> None:
     near, far = next(pair for pair in probe_pairs(BUILT, GPU) if BUILT.switch(pair[1].leaf).unit == 2)
     leaf = BUILT.switch(near.leaf)
     up = next(port for port in leaf.ports if port.role == "up")
@@ -151,7 +151,7 @@ def test_a_way_belongs_to_the_cable_between_its_leaves_that_is_down_or_small() -
             assert cause.startswith(alone.cable(leaf.name, up.name))
 
 
-def test_two_rails_that_are_dead_are_both_named() -> None:
+def test_two_dead_rails_are_both_named() -> None:
     one, two = GPU.nics[0], OTHER.nics[0]
 
     def dead(probe: Probe) -> Probe:
@@ -163,7 +163,7 @@ def test_two_rails_that_are_dead_are_both_named() -> None:
     ]
 
 
-def test_of_two_ends_that_cannot_be_told_apart_the_one_whose_kernel_complains_is_named() -> None:
+def test_of_two_indistinguishable_ends_the_one_with_kernel_errors_is_named() -> None:
     apart = fabric(cross_rail="blocked")
     near, far = (host.nics[0] for host in apart.hosts)
 
@@ -178,7 +178,7 @@ def test_of_two_ends_that_cannot_be_told_apart_the_one_whose_kernel_complains_is
     assert brief(said(reported, "probe.loss")) == [("fail", "gpu02", "rail0")]
 
 
-def test_a_way_that_takes_long_stands_out_among_those_as_far_apart() -> None:
+def test_a_slow_path_is_compared_with_paths_of_equal_distance() -> None:
     slow = {(near.address, far.address) for near, far in probe_pairs(BUILT, GPU)[:1]}
     assert said(seen(slower(slow)), "probe.latency") == [
         (
@@ -202,7 +202,7 @@ def slower(pairs: set[tuple[str, str]]) -> Change:
         (Facts(probes=Absent("ping: not found")), "no probes: ping: not found"),
     ],
 )
-def test_a_host_that_sent_none_is_skipped(facts: Facts, reason: str) -> None:
+def test_a_host_that_sent_no_probes_is_skipped(facts: Facts, reason: str) -> None:
     assert skipped(scene(BUILT, observation(GPU.name, facts)), "probe.loss") == [(GPU.name, "", reason)]
 
 
@@ -211,7 +211,7 @@ def test_probes_of_another_fabric_are_not_judged() -> None:
     assert results(scene(BUILT, observation(GPU.name, stranger)), "probe.loss")["fabric"].examined == 0
 
 
-def test_few_ways_do_not_tell_what_is_usual() -> None:
+def test_few_paths_give_no_baseline() -> None:
     small = fabric(cross_rail="blocked", rails=1)
     facts: Mapping[str, Facts] = {
         host.name: Facts(

@@ -1,4 +1,4 @@
-"""Probes in a running lab: real packets between hosts, and what is broken found where it is."""
+"""Probes in a running lab: real packets between hosts, and faults that are found where they are."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ def looked(up: RunningLab, monkeypatch: pytest.MonkeyPatch) -> "Look":
 
 
 class Look:
-    """What the probes of a lab say now."""
+    """The current probe findings of a lab."""
 
     def __init__(self, lab: RunningLab) -> None:
         self.lab = lab
@@ -58,13 +58,13 @@ class Look:
             assert self.lab.lab("heal", "--all").returncode == 0
 
 
-def test_a_healthy_fabric_loses_nothing_of_any_size(looked: Look) -> None:
+def test_a_healthy_fabric_loses_no_packet_of_any_size(looked: Look) -> None:
     found = looked.scene()
     assert said(found, "probe") == []
     assert results(found, "probe.loss")["fabric"].examined == 2 * 2 * 2 * 3
 
 
-def test_nothing_is_sent_for_checks_that_need_no_probes(looked: Look) -> None:
+def test_without_probe_checks_nothing_is_sent(looked: Look) -> None:
     checks = select(shipped(), ["routes"])
     scene = Checking.of(Project.open(looked.lab.fabric, lab=NAME), limit="role=host").base_context(checks)
     assert {seen.facts.probes for seen in scene.hosts} == {NOT_ASKED}
@@ -100,7 +100,7 @@ def test_a_small_mtu_between_switches_is_found_with_the_cable_that_has_it(looked
     assert looked.places() == []
 
 
-def test_loss_that_only_large_packets_see_is_found_on_the_way_it_is_on(looked: Look) -> None:
+def test_loss_of_large_packets_only_is_found_on_its_path(looked: Look) -> None:
     for port in looked.uplinks("leaf01"):
         assert looked.lab.lab("break", "lossy", f"leaf01:{port}").returncode == 0
     try:

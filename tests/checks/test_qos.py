@@ -41,7 +41,7 @@ NIC = PortQos(
 
 
 def both(switch: PortQos = SWITCH, nic: PortQos = NIC) -> CheckContext:
-    """Return a scene of one cable: a leaf's port and the NIC at its other end."""
+    """Facts of one cable: a leaf's port and the NIC at its other end."""
     leaf = observation("leaf01", Facts(qos={PORT.name: switch}))
     return scene(BUILT, leaf, observation("gpu01", Facts(qos={"rail0": nic})))
 
@@ -50,7 +50,7 @@ def texts(found: CheckContext, name: str) -> list[str]:
     return [text for *_, text in said(found, name)]
 
 
-def test_what_is_as_intended_says_nothing() -> None:
+def test_intended_settings_pass() -> None:
     assert said(both(), "qos") == []
 
 
@@ -67,7 +67,7 @@ def test_what_is_as_intended_says_nothing() -> None:
         (replace(SWITCH, weights={0: 50, 3: 90}), "the share of class best-effort is 50, not 10"),
     ],
 )
-def test_a_switch_port_that_differs_is_told(changed: PortQos, text: str) -> None:
+def test_a_switch_port_that_differs_is_reported(changed: PortQos, text: str) -> None:
     assert texts(both(changed), "qos.switch") == [text]
 
 
@@ -81,11 +81,11 @@ def test_a_switch_port_that_differs_is_told(changed: PortQos, text: str) -> None
         (replace(NIC, ecn_reacts=frozenset()), "slowing down for CNPs is off, not on priorities 3"),
     ],
 )
-def test_a_nic_that_differs_is_told(changed: PortQos, text: str) -> None:
+def test_a_nic_that_differs_is_reported(changed: PortQos, text: str) -> None:
     assert texts(both(nic=changed), "qos.nic") == [text]
 
 
-def test_what_is_not_told_is_no_fault() -> None:
+def test_unreported_settings_are_not_a_fault() -> None:
     assert said(both(PortQos(), PortQos()), "qos.switch") == []
     assert ("gpu01", "rail0", "the device reports nothing of this") in skipped(both(nic=PortQos()), "qos.nic")
 
@@ -102,7 +102,7 @@ def test_what_is_not_told_is_no_fault() -> None:
         ({3: Ecn(True, int(1.04 * ECN.min_bytes), ECN.max_bytes, ECN.probability_percent)}, ""),
     ],
 )
-def test_marking_is_as_intended_but_for_the_cells_of_the_chip(ecn: dict[int, Ecn], text: str) -> None:
+def test_marking_matches_within_a_buffer_cell_of_the_chip(ecn: dict[int, Ecn], text: str) -> None:
     assert texts(both(replace(SWITCH, ecn=ecn)), "qos.ecn") == ([text] if text else [])
 
 
@@ -119,7 +119,7 @@ def test_headroom_must_fit_the_cable() -> None:
     assert texts(both(whole), "qos.headroom") == []
 
 
-def test_a_length_alone_is_enough_to_judge_headroom_by() -> None:
+def test_a_length_alone_is_enough_to_judge_headroom() -> None:
     alone = replace(SWITCH, xoff_bytes=None, headroom_bytes=None)
     assert results(both(alone), "qos.headroom")["leaf01"].verdict is Verdict.PASS
     short = replace(alone, cable_m=1)
@@ -130,7 +130,7 @@ def test_a_length_alone_is_enough_to_judge_headroom_by() -> None:
     assert results(both(untold), "qos.headroom")["leaf01"].verdict is Verdict.SKIPPED
 
 
-def test_ends_that_are_both_wrong_in_their_own_way_are_told() -> None:
+def test_two_ends_with_different_errors_are_both_reported() -> None:
     other = frozenset({0})
     found = both(nic=replace(NIC, dscp_to_priority={**MAP, 26: 0}, pfc_rx=other, pfc_tx=other))
     assert texts(found, "qos.link") == [
@@ -173,11 +173,11 @@ def test_ends_that_are_both_wrong_in_their_own_way_are_told() -> None:
         (SWITCH, replace(NIC, data_tos=104), []),
     ],
     ids=[
-        "trust", "does not send", "does not heed", "one way told", "ways that do not meet",
+        "trust", "does not send", "does not respect", "one direction reported", "directions that disagree",
         "CNPs", "CNPs of one class", "data", "data without ECT",
     ],
 )  # fmt: skip
-def test_both_ways_of_a_cable_are_compared(switch: PortQos, nic: PortQos, expected: list[str]) -> None:
+def test_both_directions_of_a_cable_are_compared(switch: PortQos, nic: PortQos, expected: list[str]) -> None:
     assert texts(both(switch, nic), "qos.link") == expected
 
 
@@ -192,11 +192,11 @@ def test_both_ways_of_a_cable_are_compared(switch: PortQos, nic: PortQos, expect
         ),
     ],
 )
-def test_a_nic_that_schedules_or_buffers_otherwise_is_told(changed: PortQos, text: str) -> None:
+def test_a_nic_that_schedules_or_buffers_differently_is_reported(changed: PortQos, text: str) -> None:
     assert text in texts(both(nic=changed), "qos.nic")
 
 
-def test_a_nic_that_an_operator_sets_up_is_compared_with_what_it_can_set() -> None:
+def test_a_nic_configured_by_an_operator_is_compared_with_its_capabilities() -> None:
     clusters = {"kubernetes": {"nic_qos": "operator"}}
     ceilings = {"units": 4, "hosts_per_unit": 4, "spines": 4, "addresses_per_nic": 9}
     wrong = replace(NIC, weights={0: 50, 3: 50}, strict=frozenset(), trust="pcp")
@@ -213,7 +213,7 @@ THREE = replace(
     weights={0: 10, 1: 90},
     strict=frozenset({2}),
 )
-"""As Broadcom's NICs have it: three classes, counted through."""
+"""As on Broadcom NICs: three classes, numbered consecutively."""
 
 
 @pytest.mark.parametrize(
@@ -224,14 +224,14 @@ THREE = replace(
         (replace(THREE, strict=frozenset()), ["strict scheduling is off, not on priorities 2"]),
     ],
 )
-def test_a_nic_with_other_numbers_of_classes_is_judged_by_what_carries_the_traffic(
+def test_a_nic_with_other_class_numbers_is_judged_by_the_class_that_carries_the_traffic(
     nic: PortQos, expected: list[str]
 ) -> None:
     found = texts(both(nic=nic), "qos.nic")
     assert [text for text in found if "class roce" in text or "strict" in text] == expected
 
 
-def test_a_nic_that_schedules_and_buffers_as_intended_is_well() -> None:
+def test_a_nic_that_schedules_and_buffers_as_intended_passes() -> None:
     scheduled = replace(NIC, weights={0: 10, 3: 90}, strict=frozenset({6}))
     apart = replace(scheduled, priority_to_buffer={**dict.fromkeys(range(8), 0), 3: 1})
     assert texts(both(nic=apart), "qos") == []

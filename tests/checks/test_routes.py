@@ -29,7 +29,7 @@ def test_every_leaf_is_reached_over_all_paths() -> None:
     assert said(leaf(None), "routes.paths") == [("fail", "leaf01", "", f"no route to {PREFIX}, which leaf02 announces")]
 
 
-def test_paths_that_are_drained_are_not_asked_for_and_others_are() -> None:
+def test_drained_paths_are_not_required_and_others_are() -> None:
     spine = next(port.peer for port in BUILT.switch("leaf01").ports if port.name == UPS[0])
     built = replace(BUILT, switches=tuple(replace(one, drain=one.name == spine) for one in BUILT.switches))
     left = tuple(port.name for port in BUILT.switch("leaf01").ports if port.role == "up" and port.peer != spine)
@@ -72,7 +72,7 @@ def test_packets_leave_by_their_own_nic(out: str, gateway: str, failure: str, te
     ],
     ids=["well", "route", "rule", "no rule by interface"],
 )
-def test_a_rule_that_leads_to_another_table_is_told_from_a_wrong_route(
+def test_a_rule_for_another_table_is_distinguished_from_a_wrong_route(
     by_rule: str, by_nic: str, causes: set[str]
 ) -> None:
     asked = [
@@ -84,7 +84,7 @@ def test_a_rule_that_leads_to_another_table_is_told_from_a_wrong_route(
     assert {one.cause for one in reported if one.cause} == causes
 
 
-def test_rails_that_are_kept_apart_are() -> None:
+def test_isolated_rails_have_no_routes_to_each_other() -> None:
     way = Lookup(NIC.address, NIC.interface, ACROSS.address, NIC.interface, NIC.gateway)
     assert said(host(way), "routes.lookups") == []
     assert said(host(way, BLOCKED), "routes.lookups") == [
@@ -108,12 +108,12 @@ def test_a_nic_has_its_own_address_and_no_other() -> None:
 
 
 def defaults(*ways: DefaultRoute) -> list[tuple[str, str, str]]:
-    """Return what is said of a host with these default routes."""
+    """The finding on a host with these default routes."""
     seen = observation("gpu01", Facts(host=HostFacts(default_routes=ways)))
     return [(verdict, place, text) for verdict, _, place, text in said(scene(BUILT, seen), "routes.default")]
 
 
-def test_the_default_route_leaves_by_management_and_not_through_a_rail() -> None:
+def test_the_default_route_uses_management_and_no_rail() -> None:
     own, waiting = DefaultRoute("eno1", "198.51.100.1", 100), DefaultRoute("rail1", NIC.gateway, 200)
     assert defaults() == defaults(own) == []
     assert defaults(own, DefaultRoute("rail0", NIC.gateway)) == [
@@ -124,18 +124,18 @@ def test_the_default_route_leaves_by_management_and_not_through_a_rail() -> None
     ]
 
 
-def test_default_routes_of_two_families_do_not_wait_for_each_other() -> None:
+def test_default_routes_of_two_families_are_judged_independently() -> None:
     reported = defaults(DefaultRoute("eno1", "198.51.100.1", 100), DefaultRoute("rail0", "", 1024, 6))
     assert reported == [("fail", "rail0", "has the IPv6 default route")]
 
 
-def test_default_routes_that_were_not_read_are_skipped() -> None:
+def test_unread_default_routes_are_skipped() -> None:
     seen = scene(BUILT, observation("gpu01", Facts(host=HostFacts())))
     assert skipped(seen, "routes.default") == [("gpu01", "", "its default routes were not read")]
 
 
 def twice(**more: tuple[str, ...]) -> list[tuple[str, str, str, str]]:
-    """Return what is said of two hosts of which the first has more addresses than it should."""
+    """The finding on two hosts of which the first has extra addresses."""
     own, other = ({nic.interface: (f"{nic.address}/31",) for nic in host.nics} for host in (GPU, OTHER))
     reported = {**own, "lo": ("127.0.0.1/8",), "docker0": ("172.17.0.1/16",), **more}
     seen = [observation("gpu01", Facts(host=HostFacts(addresses=reported)))]
@@ -156,5 +156,5 @@ def test_an_address_of_the_fabric_is_on_one_interface_only() -> None:
         assert twice(**more) == [("fail", "gpu01", place, f"has {address}, the address of {owner}")]
 
 
-def test_an_address_that_moved_within_its_host_is_there_once() -> None:
+def test_an_address_that_moved_within_its_host_counts_once() -> None:
     assert twice(enp24s0np0=(f"{NIC.address}/31",), rail0=()) == []

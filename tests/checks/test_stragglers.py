@@ -1,4 +1,4 @@
-"""Slow NICs are named from collectives and transfers: the right ones, no others, and never from noise."""
+"""Slow NICs are identified from collectives and transfers: the right ones, no others, and never from noise."""
 
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ def judged(trials: Iterable[Trial], built: Fabric = BUILT) -> CheckContext:
 
 
 class Bed:
-    """A fabric whose slow NICs halve the bandwidth of what they take part in."""
+    """A fabric whose slow NICs halve the bandwidth of each run they take part in."""
 
     def __init__(self, built: Fabric, slow: Collection[str] = (), seed: int = 1, noise: float = 0.02) -> None:
         self._built, self._slow, self._noise = built, slow, noise
@@ -70,7 +70,7 @@ class Bed:
         yield from (self.collective(pair) for pair in pairs(hosts))
 
     def transfers(self) -> Iterator[Trial]:
-        """What acceptance run measures: every NIC with two others on its rail."""
+        """The transfers of an acceptance run: every NIC with two others on its rail."""
         for rail in self._built.rails:
             for near, far in pairs(self._built.hosts):
                 yield self.transfer(near.nics[rail.number], far.nics[rail.number])
@@ -86,7 +86,7 @@ def pairs(hosts: Sequence[Host]) -> Iterator[tuple[Host, Host]]:
 
 
 def named(context: CheckContext) -> set[str]:
-    """Return the NICs that findings name as slow."""
+    """The NICs that findings name as slow."""
     hosts = {host.name: host for host in context.fabric.hosts}
     found: set[str] = set()
     for verdict, device, place, text in said(context, CHECK):
@@ -98,7 +98,7 @@ def named(context: CheckContext) -> set[str]:
 
 
 def suspected(context: CheckContext) -> set[str]:
-    """Return the NICs that findings leave possible."""
+    """The NICs that findings list as possibly slow."""
     texts = [text for _, _, _, text in said(context, CHECK) if "one or more of" in text]
     hidden = {(device, place) for device, place, _ in skipped(context, CHECK)}
     return {
@@ -129,7 +129,7 @@ def test_a_finding_names_node_rail_nic_leaf_and_port() -> None:
 
 
 @pytest.mark.parametrize("both", list(combinations(NICS, 2)), ids="-".join)
-def test_two_slow_nics_are_named_or_a_set_holds_them(both: tuple[str, str]) -> None:
+def test_two_slow_nics_are_named_or_in_a_list_of_candidates(both: tuple[str, str]) -> None:
     bed = Bed(BUILT, both)
     for trials in (bed.collectives(), bed.transfers()):
         context = judged(trials)
@@ -138,7 +138,7 @@ def test_two_slow_nics_are_named_or_a_set_holds_them(both: tuple[str, str]) -> N
 
 
 @pytest.mark.parametrize("both", list(combinations(NICS, 2)), ids="-".join)
-def test_collectives_and_transfers_together_name_two(both: tuple[str, str]) -> None:
+def test_collectives_and_transfers_together_identify_two(both: tuple[str, str]) -> None:
     bed = Bed(BUILT, both)
     assert named(judged([*bed.collectives(), *bed.transfers()])) == set(both)
 
@@ -149,14 +149,14 @@ def test_collectives_and_transfers_together_name_two(both: tuple[str, str]) -> N
     st.integers(0, 1000),
 )
 @settings(max_examples=examples(60), deadline=None)
-def test_slow_nics_of_a_rail_are_never_others_and_never_missing(
+def test_slow_nics_of_a_rail_are_never_confused_and_never_missed(
     sizes: tuple[int, set[int]], rail: int, seed: int
 ) -> None:
     hosts, which = sizes
     built = fabric(ceilings={"units": 4, "hosts_per_unit": 16, "spines": 4}, units=[{"unit": 1, "hosts": hosts}])
     slow = {built.hosts[number].nics[rail].address for number in which}
     bed = Bed(built, slow, seed, noise=0.04)
-    # Of an odd number of hosts the last sends to two that otherwise only send: no fast run shows that these receive.
+    # Of an odd number of hosts the last sends to two that otherwise only send: no fast run clears their receive side.
     is_receiving_seen = not (hosts % 2 and hosts - 1 in which)
     for trials, is_settled in ((bed.collectives(), True), (bed.transfers(), is_receiving_seen)):
         context = judged(trials, built)
@@ -167,7 +167,7 @@ def test_slow_nics_of_a_rail_are_never_others_and_never_missing(
             assert suspected(context) == set()
 
 
-def test_a_nic_that_is_slow_to_receive_only_is_not_cleared_by_what_it_sends() -> None:
+def test_a_nic_with_slow_receive_is_not_cleared_by_its_send_results() -> None:
     bed, (first, *others) = Bed(BUILT, noise=0), [host.nics[0] for host in BUILT.hosts]
     runs = [bed.transfer(first, far) for far in others[:2]]
     slow = [replace(bed.transfer(far, first), transfers=(Transfer(65536, 160),)) for far in others[:2]]
@@ -175,7 +175,7 @@ def test_a_nic_that_is_slow_to_receive_only_is_not_cleared_by_what_it_sends() ->
     assert named(judged([*runs, *slow])) == {first.address}
 
 
-def test_two_hosts_that_are_slow_with_each_other_only_have_a_slow_path() -> None:
+def test_two_hosts_that_are_slow_only_with_each_other_have_a_slow_path() -> None:
     bed, near, far = Bed(BUILT, noise=0), BUILT.hosts[1].nics[0], BUILT.hosts[5].nics[0]
     slow = Trial(
         tool="perftest", test="ib_write_bw", ends=(near.address, far.address), transfers=(Transfer(65536, 260),)
@@ -201,7 +201,7 @@ def is_used(run: Trial, nic: Nic) -> bool:
     return "gpu04" in run.ends and run.nic in {"", nic.rdma}
 
 
-def test_what_the_design_does_not_know_is_left_out() -> None:
+def test_hosts_outside_the_design_are_ignored() -> None:
     strange = Trial(tool="perftest", test="ib_write_bw", ends=("pod-1", "pod-2"), transfers=(Transfer(65536, 100),))
     few = replace(Bed(BUILT).collective(BUILT.hosts[:2]), ranks=2, collectives=(Collective(8 * GIB, 20.0),))
     assert said(judged([strange, few]), CHECK) == []

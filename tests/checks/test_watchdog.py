@@ -8,7 +8,7 @@ BUILT = fabric()
 ON = {f"{port.name}/3": Watchdog(is_on=True) for port in BUILT.switch("leaf01").ports}
 
 
-def test_every_port_is_guarded() -> None:
+def test_every_port_has_a_watchdog() -> None:
     assert said(scene(BUILT, observation("leaf01", Facts(watchdogs=ON))), "watchdog") == []
     off = {**ON, "swp1s0/3": Watchdog(is_on=False)}
     assert said(scene(BUILT, observation("leaf01", Facts(watchdogs=off))), "watchdog.enabled") == [
@@ -16,7 +16,7 @@ def test_every_port_is_guarded() -> None:
     ]
 
 
-def test_storms_and_trips_name_who_pauses() -> None:
+def test_storms_and_trips_name_the_pausing_neighbor() -> None:
     stormed = {**ON, "swp1s0/3": Watchdog(is_on=True, is_stormed=True)}
     assert said(scene(BUILT, observation("leaf01", Facts(watchdogs=stormed))), "watchdog.storms") == [
         ("fail", "leaf01", "swp1s0/3", "a pause storm on priority 3 from gpu01:rail0 has not ended")
@@ -27,7 +27,7 @@ def test_storms_and_trips_name_who_pauses() -> None:
     ]
 
 
-def test_drops_that_the_device_does_not_tell_are_not_shown_as_none() -> None:
+def test_unreported_drops_are_not_shown_as_zero() -> None:
     seen = observation("leaf01", watchdog_detected={"swp1s0/3": (1, 3)})
     (one,) = [one for one in results(scene(BUILT, seen), "watchdog.trips")["leaf01"].findings if one.remedy]
     assert dict(one.evidence)["dropped"] == "not reported"
