@@ -1,4 +1,4 @@
-"""What no device should answer, and some do: JSON of other shapes, cut off, in colour, without end."""
+"""Malformed answers that some devices do send: JSON of other types, truncated, with colour codes, endless."""
 
 import json
 from typing import Any
@@ -39,14 +39,14 @@ TREES = st.recursive(
 
 
 def places(found: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return where in a document there is something."""
+    """The path of every value in a document."""
     inner: list[tuple[Any, Any]] = list(found.items()) if isinstance(found, dict) else []
     inner += list(enumerate(found)) if isinstance(found, list) else []
     return [path, *(place for key, one in inner for place in places(one, (*path, key)))]
 
 
 def with_other(document: Any, path: tuple[Any, ...], other: Any) -> Any:
-    """Return a document in which something else stands at one place."""
+    """A copy of a document with another value at one path."""
     if not path:
         return other
     key, *rest = path
@@ -58,7 +58,7 @@ def with_other(document: Any, path: tuple[Any, ...], other: Any) -> Any:
 
 @st.composite
 def changed(draw: st.DrawFn, text: str) -> str:
-    """Return a real answer in which something of another shape stands somewhere; words are cut and spliced."""
+    """A real answer with a value of another type somewhere; strings are cut and spliced."""
     try:
         document = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Looking at a switch of a running lab through its own views, as netkit does."""
+"""Collecting from a switch of a running lab through its own views."""
 
 import importlib
 from collections.abc import Iterator
@@ -15,7 +15,6 @@ from tests.platforms import driven
 
 
 def views(fabric: Fabric, device: str) -> tuple[View, ...]:
-    """Return the views of a switch."""
     switch = fabric.switch(device)
     found: tuple[View, ...] = importlib.import_module(f"netkit.platforms.{switch.platform}.facts").views(
         subject(fabric, switch)
@@ -24,20 +23,20 @@ def views(fabric: Fabric, device: str) -> tuple[View, ...]:
 
 
 def ask(opened: Any, fabric: Fabric, device: str) -> dict[str, Reply]:
-    """Return what an open driver is answered, by command."""
+    """The output of each command on an open driver."""
     asked = tuple(dict.fromkeys(command for view in views(fabric, device) for command in view.commands))
     return dict(zip(asked, opened.ask(asked), strict=True))
 
 
 def look(lab: RunningLab, fabric: Fabric, device: str, **changes: Any) -> Facts:
-    """Return the facts of a switch."""
+    """The facts of a switch."""
     with driven.driver(lab, device, fabric.switch(device).platform, **changes) as opened:
         return assemble.facts(views(fabric, device), ask(opened, fabric, device))
 
 
 @contextmanager
 def broken(lab: RunningLab, *faults: tuple[str, ...]) -> Iterator[None]:
-    """Break things for the length of a block."""
+    """Inject faults for the length of a block."""
     try:
         for fault in faults:
             done = lab.lab("break", *fault)
@@ -48,7 +47,7 @@ def broken(lab: RunningLab, *faults: tuple[str, ...]) -> Iterator[None]:
 
 
 def misplaced(facts: Facts, ports: set[str]) -> set[tuple[str, str]]:
-    """Return counters that are unknown, or at a place that is no port or no number of one."""
+    """Counters with an unknown name, or at a place that is neither a port nor a number at one."""
     assert not isinstance(facts.counters, Absent)
     found = {(name, at) for name, counts in facts.counters.items() for at in counts}
     return {(name, at) for name, at in found if name not in COUNTERS or _port(name, at) not in ports}

@@ -1,4 +1,4 @@
-"""Every parser of every platform with damaged answers of devices: it may find nothing, but never stumbles."""
+"""Every parser of every platform with damaged answers of devices: it may find nothing, but never raises."""
 
 import importlib
 import os
@@ -28,13 +28,13 @@ SUBJECT = ViewSubject(
 
 
 def views(platform: str) -> tuple[View, ...]:
-    """Return the views of a platform."""
+    """The views of a platform."""
     found: tuple[View, ...] = importlib.import_module(f"netkit.platforms.{platform}.facts").views(SUBJECT)
     return found
 
 
 def damaged(dice: random.Random, text: str) -> str:
-    """Return a text with something cut out, put in, doubled or moved."""
+    """A text with a part removed, inserted, doubled or moved."""
     start, end = sorted(dice.choices(range(len(text) + 1), k=2))
     end = min(end, start + 200)
     lines = text.splitlines(keepends=True)
@@ -52,7 +52,7 @@ def damaged(dice: random.Random, text: str) -> str:
 
 
 def answers(dice: random.Random, count: int) -> Iterator[str]:
-    """Yield what a device might answer to some commands: of any other, and damaged up to four times."""
+    """Possible answers to some commands: those of any other command, damaged up to four times."""
     for _ in range(count):
         text = dice.choice(SEEDS).read_text(encoding="utf-8", errors="surrogateescape")[:20_000]
         for _ in range(dice.randrange(5)):
@@ -61,7 +61,7 @@ def answers(dice: random.Random, count: int) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("platform", SOURCES)
-def test_no_damaged_answer_upsets_a_parser(platform: str) -> None:
+def test_no_damaged_answer_breaks_a_parser(platform: str) -> None:
     assert len(SEEDS) > 50
     found = views(platform)
     for seed in range(EXAMPLES):

@@ -1,4 +1,4 @@
-"""When links were gone, by stamps of many forms, and what stamps never should be."""
+"""Link outages from timestamps of many forms, also malformed ones."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -35,7 +35,7 @@ def zebra(at: datetime) -> str:
 
 
 @given(MOMENTS, SPANS)
-def test_stamps_of_one_clock_are_as_far_apart_as_their_moments(at: datetime, seconds: int) -> None:
+def test_timestamps_of_one_clock_are_as_far_apart_as_their_moments(at: datetime, seconds: int) -> None:
     later = at + timedelta(seconds=seconds)
     for read, written in ((outage.in_words, words), (outage.in_digits, zebra)):
         first, second = read(written(at)), read(f"{written(later)}.50 and more")
@@ -47,13 +47,13 @@ def test_stamps_of_one_clock_are_as_far_apart_as_their_moments(at: datetime, sec
 @pytest.mark.parametrize("stamp", ["Feb 29 10:00:00 2026", "Nov 31 10:00:00 2026", "Nov 23 24:00:00 2026",
                                    "Nov 23 10:60:00 2026", "Nov 23 10:00:60 2026", "Nov  0 10:00:00 2026",
                                    "Nov 23 10:00:00 0000", "23 Nov 10:00:00 2026", ""])  # fmt: skip
-def test_a_moment_that_never_was_is_none(stamp: str) -> None:
+def test_an_impossible_moment_is_none(stamp: str) -> None:
     assert outage.in_words(stamp) is None
     assert outage.in_digits("2026/02/29 10:00:00") is outage.in_digits("0000/01/01 10:00:00") is None
 
 
 @given(st.text(), st.text(alphabet="JanFebDec 0123456789:/.-TZ"))
-def test_any_text_is_taken(any_: str, alike: str) -> None:
+def test_any_text_is_accepted(any_: str, alike: str) -> None:
     for text in (any_, alike):
         for found in (outage.in_words(text), outage.in_digits(text)):
             assert found is None or isinstance(found, float)
@@ -69,13 +69,13 @@ def test_any_text_is_taken(any_: str, alike: str) -> None:
         (100.0, 100.0, 100.0, LinkOutage(0.0, 0.0)),
         (100.0, 145.0, 130.0, LinkOutage(45.0, 0.0)),  # asked for the time first
         (100.0, 145.0, 40.0, None),  # the clock was set
-        (145.0, 100.0, 200.0, None),  # it is gone now
+        (145.0, 100.0, 200.0, None),  # the link is down now
         (None, 100.0, 200.0, None),
         (100.0, None, 200.0, None),
         (100.0, 145.0, None, None),
     ],
 )
-def test_an_outage_is_over_and_was_before_now(
+def test_an_outage_is_over_and_in_the_past(
     went_s: float | None, came_s: float | None, now_s: float | None, found: LinkOutage | None
 ) -> None:
     assert outage.outage(went_s, came_s, now_s) == found
@@ -83,8 +83,8 @@ def test_an_outage_is_over_and_was_before_now(
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @given(at=MOMENTS, lasted=SPANS, ago=SPANS)
-def test_the_log_of_eos_tells_an_outage_in_every_form(form: str, at: datetime, lasted: int, ago: int) -> None:
-    """Without a year too, also over New Year: a line is never of the future."""
+def test_the_log_of_eos_reports_an_outage_in_every_form(form: str, at: datetime, lasted: int, ago: int) -> None:
+    """Also without a year and across New Year: no line is from the future."""
     came = at + timedelta(seconds=lasted)
     lines = [f"{form.format(at=when)} {EVENT} {PORT} (to {PORT}), changed state to {way}"
              for when, way in ((at, "down"), (came, "up"))]  # fmt: skip
@@ -96,8 +96,8 @@ def test_the_log_of_eos_tells_an_outage_in_every_form(form: str, at: datetime, l
         assert abs((found[PORT].ended_ago_s or 0) - ago) < 1
 
 
-def test_an_outage_lasts_from_its_first_going_to_its_coming() -> None:
-    """A port may be told down twice; one that is gone has no end yet, and a sub-interface is no port."""
+def test_an_outage_lasts_from_its_first_down_to_its_up() -> None:
+    """A port may be logged down twice; one that is down has no end yet, and a sub-interface is not a port."""
     lines = [
         f"Nov 23 08:00:{second:02} {EVENT} {port}, changed state to {way}"
         for second, port, way in (
@@ -113,7 +113,7 @@ def test_an_outage_lasts_from_its_first_going_to_its_coming() -> None:
     assert last_outages("\n".join(lines), "", [PORT]) == last_outages("", clock, [PORT]) == {}
 
 
-def test_ports_keep_what_they_are() -> None:
+def test_outages_are_added_to_known_ports_only() -> None:
     up, away = Interface(is_up=True), Absent("not told")
     assert outage.with_outages(away, {PORT: NEVER}) == away
     assert outage.with_outages({PORT: up, "x": up}, {PORT: LinkOutage(45.0, 5.0), "y": NEVER}) == {

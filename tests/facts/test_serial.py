@@ -49,7 +49,7 @@ WHOLE = Snapshot(
 )
 
 
-def test_a_snapshot_is_read_back_equal(tmp_path: Path) -> None:
+def test_a_snapshot_survives_a_round_trip(tmp_path: Path) -> None:
     data = serial.dump(WHOLE)
     assert serial.load(data, "f") == WHOLE
     assert serial.dump(serial.load(data, "f")) == data
@@ -75,20 +75,20 @@ def test_a_snapshot_is_read_back_equal(tmp_path: Path) -> None:
         (b"\x1f\x8b\x08", "f: is not a snapshot; make one with netkit snapshot -o FILE"),
     ],
 )
-def test_what_is_no_snapshot_is_refused(data: bytes, message: str) -> None:
+def test_a_malformed_snapshot_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(SnapshotError) as caught:
         serial.load(data, "f")
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", '"nan"', '"inf"', '"1e999"'])
-def test_what_is_no_number_is_refused_wherever_it_stands(value: str) -> None:
+def test_nan_and_infinity_are_refused_anywhere(value: str) -> None:
     data = serial.dump(WHOLE).replace(b'"rx_dbm":-1.5', f'"rx_dbm":{value}'.encode())
     with pytest.raises(SnapshotError, match=r"damaged snapshot, at devices\.leaf01\.facts\.modules\..*rx_dbm; "):
         serial.load(data, "f")
 
 
-def test_what_is_no_number_is_not_written() -> None:
+def test_nan_and_infinity_are_not_written() -> None:
     lanes = {1: Lane(float("nan"), 2.5), 2: Lane(float("inf"))}
     line = Line("rs", lane_ber={1: float("inf"), 2: 1e-9})
     facts = Facts(modules={"swp1": Module(lanes=lanes)}, lines={"swp1": line})
@@ -99,14 +99,14 @@ def test_what_is_no_number_is_not_written() -> None:
     assert serial.load(serial.dump(seen), "f").devices["a"].facts == parsed
 
 
-def test_samples_at_no_time_are_refused() -> None:
+def test_samples_without_a_time_are_refused() -> None:
     data = serial.dump(WHOLE).replace(b'"at_s":1.0', b'"at_s":-1e308')
     with pytest.raises(SnapshotError, match=r"is a damaged snapshot, at devices\.leaf01\.samples; take a new one"):
         serial.load(data, "f")
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_file_that_holds_too_much_is_not_read_whole(
+def test_an_oversized_file_is_not_read_completely(
     pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = serial.dump(WHOLE)
@@ -119,7 +119,7 @@ def test_a_file_that_holds_too_much_is_not_read_whole(
 
 
 @given(st.binary(max_size=60), st.integers(0, 2000))
-def test_a_damaged_snapshot_is_refused_or_read_and_never_more(noise: bytes, at: int) -> None:
+def test_a_damaged_snapshot_is_refused_or_read_without_additions(noise: bytes, at: int) -> None:
     data = serial.dump(WHOLE)
     at %= len(data)
     with suppress(SnapshotError):

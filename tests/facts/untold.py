@@ -1,4 +1,4 @@
-"""What a device does not tell, to compare with the table in docs/facts.md."""
+"""Facts that a device does not report, to compare with the table in docs/facts.md."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,12 +18,12 @@ OF_SWITCHES = re.compile(r"counters\.(queue_|ecn_marked|watchdog_)|qos\.(headroo
 ELSEWHERE = re.compile(
     r"counters\.port_|interfaces\.(alias|description|outage_ended_ago_s)|lookups\.|probes\.|lags|mlag|lines\.lane_ber|host\."
 )
-"""Told by other sources, only when something is wrong or beside the rails, or not modelled by the lab."""
+"""Reported by other sources, only when something is wrong or beside the rails, or not modelled by the lab."""
 EMPTY: tuple[Any, ...] = (None, "", {}, (), frozenset())
 
 
 def table() -> Mapping[str, Mapping[str, str]]:
-    """Return the reasons by fact and platform."""
+    """The reasons by fact and platform."""
     _, heading, text = PAGE.read_text(encoding="utf-8").partition("## What a platform does not report")
     assert heading, "no such heading in docs/facts.md"
     rows = text.partition("\n### ")[0]
@@ -33,12 +33,12 @@ def table() -> Mapping[str, Mapping[str, str]]:
 
 
 def by_the_docs(platform: str) -> set[str]:
-    """Return what the table says is not told; what only older versions leave out is told."""
+    """Facts that the table lists as not reported; those that only older versions lack count as reported."""
     return {name for name, cells in table().items() if cells[platform] and not cells[platform].startswith("before ")}
 
 
 def by_device(facts: Facts, *, is_host: bool) -> set[str]:
-    """Return what a device did not tell of what is expected of its kind."""
+    """Facts of its kind that a device did not report."""
     nic_counters = list(COUNTERS)[list(COUNTERS).index(FIRST_OF_NICS) :]
     others = OF_SWITCHES if is_host else OF_NICS
     return {
@@ -61,7 +61,7 @@ def _untold(facts: Facts) -> Iterator[str]:
 
 
 def _empty(fact: Any) -> Iterator[str]:
-    """Yield the fields that none of several things has."""
+    """The fields that are empty in all items."""
     things = list(fact.values()) if isinstance(fact, Mapping) else list(fact) if isinstance(fact, tuple) else [fact]
     if things and is_dataclass(things[0]):
         for one in fields(things[0]):

@@ -1,4 +1,4 @@
-"""Facts in files: what a view makes of texts, and facts as they are written down beside what was answered."""
+"""Facts in files: the result of a view on texts, and the expected facts beside the answers."""
 
 import json
 import os
@@ -15,7 +15,7 @@ ADAPTER = TypeAdapter(Facts)
 
 
 def parsed(view: View, *texts: str) -> Facts:
-    """Return what a view makes of texts: only what it yields, each of it told or absent for a reason."""
+    """The result of a view on texts: only kinds it yields, each one present or absent with a reason."""
     found = view.parse(*texts)
     assert {kind for kind in KINDS if getattr(found, kind) is not NOT_ASKED} == view.yields
     assert all(fact.reason for kind in KINDS if isinstance(fact := getattr(found, kind), Absent))
@@ -24,7 +24,7 @@ def parsed(view: View, *texts: str) -> Facts:
 
 
 def check_written(file: Path, facts: Facts) -> None:
-    """Hold facts to a file; with NETKIT_UPDATE_GOLDEN=1 write it first."""
+    """Compare facts with a file; with NETKIT_UPDATE_GOLDEN=1 write it first."""
     found = json.loads(ADAPTER.dump_json(facts, exclude_defaults=True))
     if os.environ.get(UPDATE):
         file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the tools of acceptance runs print: each file beside what is to be read from it, and whatever else may come."""
+"""Output of acceptance tools: each file beside its expected result, and arbitrary input."""
 
 import json
 import random
@@ -26,18 +26,18 @@ def read(text: str) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_an_output_is_read_as_its_file_says(case: Path) -> None:
+def test_an_output_is_parsed_as_its_file_says(case: Path) -> None:
     assert read(case.read_text(encoding="utf-8")) == json.loads(case.with_suffix(".json").read_text(encoding="utf-8"))
 
 
-def test_runs_of_one_file_are_read_like_those_of_many() -> None:
+def test_runs_in_one_file_are_parsed_like_those_in_many() -> None:
     parsed = [(text, found) for text in TEXTS if not isinstance(found := results(text), Absent)]
     together = "\n".join(f"{mark({})}\n{text}" for text, _ in parsed)
     assert results(together) == tuple(trial for _, found in parsed for trial in found)
 
 
 @pytest.mark.parametrize("text", STRANGE)
-def test_no_strange_answer_upsets_a_reader(text: str) -> None:
+def test_no_strange_answer_breaks_a_parser(text: str) -> None:
     read(text)
     read(f"{mark({'tool': 'perftest'})}\n{text}")
 
@@ -57,24 +57,24 @@ def test_no_strange_answer_upsets_a_reader(text: str) -> None:
         "\n".join(["{"] * 5000),
     ],
 )
-def test_no_extreme_upsets_a_reader(text: str) -> None:
+def test_no_extreme_value_breaks_a_parser(text: str) -> None:
     read(text)
 
 
 @given(st.data())
-def test_no_changed_output_upsets_a_reader(data: st.DataObject) -> None:
+def test_no_changed_output_breaks_a_parser(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(TEXTS))
     start = text.find("{") if "{" in text else 0
     read(text[:start] + data.draw(changed(text[start:])))
 
 
 @given(st.text() | TREES.map(json.dumps))
-def test_no_text_upsets_a_reader(text: str) -> None:
+def test_no_text_breaks_a_parser(text: str) -> None:
     read(text)
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=NAMES)
-def test_no_reader_minds_where_an_output_is_cut_off_or_mixed_up(text: str) -> None:
+def test_no_truncated_or_shuffled_output_breaks_a_parser(text: str) -> None:
     for end in range(0, len(text), 23):
         read(text[:end])
     dice = random.Random(7)  # noqa: S311 - the same mixtures each time

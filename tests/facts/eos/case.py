@@ -1,4 +1,4 @@
-"""What a switch answered, in files: a command's JSON as it is, its words as lines, nothing where it refused."""
+"""Answers of a switch in files: JSON as it is, text as lines, nothing for a refused command."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ UNSUPPORTED = "Unavailable command (not supported on this hardware platform)"
 
 
 def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
-    """Return the views of a case, and its answers as text."""
+    """The views of a case, and its answers as text."""
     found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
     parsed = found["subject"]
     ports, lossless = tuple(parsed["ports"]), tuple(parsed["lossless"])
@@ -30,6 +30,5 @@ def _text(answer: Any) -> str:
 
 
 def seen(case: str) -> Facts:
-    """Return the facts of a case."""
     found, answers = read(case)
     return facts(found, {one: Reply(text, "" if text else UNSUPPORTED, 1.0) for one, text in answers.items()})

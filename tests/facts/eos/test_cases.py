@@ -1,4 +1,4 @@
-"""What EOS answers, and what netkit makes of it: whole, of several releases, refused, and what it should never be."""
+"""Facts from EOS answers: complete, of several releases, refused, and malformed."""
 
 import json
 from dataclasses import replace
@@ -33,11 +33,11 @@ def texts(view: View) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_facts_are_as_written(case: str) -> None:
+def test_facts_match_the_expected_file(case: str) -> None:
     check_written(FOLDER / f"{case}.facts.json", seen(case))
 
 
-def test_a_healthy_switch_tells_every_kind_but_queue_lengths() -> None:
+def test_a_healthy_switch_reports_every_kind_but_queue_lengths() -> None:
     found = seen(WHOLE)
     assert {kind for kind in KINDS if isinstance(getattr(found, kind), Absent)} == NEVER
 
@@ -52,14 +52,14 @@ def test_every_command_has_an_answer_in_every_case() -> None:
 
 @pytest.mark.parametrize("view", VIEWS, ids=NAMES)
 @pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
-def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> None:
+def test_an_unparsable_answer_is_absent_with_a_reason(view: View, text: str) -> None:
     found = parsed(view, *(text for _ in view.commands))
     if text in {"", "null", "{}"}:
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=NAMES)
-def test_an_answer_may_end_anywhere(view: View) -> None:
+def test_an_answer_may_be_truncated_anywhere(view: View) -> None:
     given_ = texts(view)
     for index, text in enumerate(given_):
         for end in (*range(0, len(text), STEP), *range(max(0, len(text) - 20), len(text))):
@@ -67,7 +67,7 @@ def test_an_answer_may_end_anywhere(view: View) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=NAMES)
-def test_an_answer_of_json_that_is_cut_off_is_absent_not_short(view: View) -> None:
+def test_a_truncated_json_answer_is_absent_and_not_partial(view: View) -> None:
     if view.commands[0] not in IN_WORDS and len(view.commands) == 1:
         found = parsed(view, texts(view)[0][:-1])
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
@@ -75,7 +75,7 @@ def test_an_answer_of_json_that_is_cut_off_is_absent_not_short(view: View) -> No
 
 @settings(max_examples=examples(100))
 @given(st.data())
-def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
+def test_an_answer_may_have_another_type_anywhere(data: st.DataObject) -> None:
     view = data.draw(st.sampled_from(VIEWS))
     given_ = list(texts(view))
     index = data.draw(st.integers(0, len(given_) - 1))
@@ -85,11 +85,11 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
 
 @settings(max_examples=examples(60))
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
-def test_any_text_is_taken(text: str, view: View) -> None:
+def test_any_text_is_accepted(text: str, view: View) -> None:
     parsed(view, *(text for _ in view.commands))
 
 
-def test_a_whole_running_configuration_ends_with_end() -> None:
+def test_a_complete_running_configuration_ends_with_end() -> None:
     view = next(view for view in VIEWS if "qos" in view.yields)
     running, *rest = texts(view)
     shorter = running.removesuffix("end\n")
@@ -97,7 +97,7 @@ def test_a_whole_running_configuration_ends_with_end() -> None:
     assert isinstance(parsed(view, shorter, *rest).qos, Absent)
 
 
-def test_ports_that_are_not_in_use_are_left_out_where_they_only_cost() -> None:
+def test_unused_ports_are_left_out_where_they_only_cost_time() -> None:
     few = views(ViewSubject("leaf01", ports=("Ethernet33/1",), lossless=(3,)))
     found = facts(few, {command: Reply(text) for command, text in ANSWERS.items()})
     assert not isinstance(found.qos, Absent)
@@ -124,7 +124,7 @@ def test_a_port_has_the_lanes_of_its_cage_up_to_the_next_port(ports: tuple[str, 
     assert found == {port: list(range(1, count + 1)) for port, count in zip(ports, wanted, strict=True)}
 
 
-def test_a_mark_that_nobody_counts_is_not_zero() -> None:
+def test_an_uncounted_mark_is_not_zero() -> None:
     marked = replace(seen("4.32.3F-worn")).counters
     assert not isinstance(marked, Absent)
     assert marked["queue_ecn_marked"] == {"Ethernet1/1/3": 12}
@@ -134,14 +134,14 @@ def test_a_mark_that_nobody_counts_is_not_zero() -> None:
     ("shown", "boot"),
     [({"uptime": 60.5, "bootupTimestamp": 1763700000.49}, ""), ({"bootupTimestamp": 1763700000.49}, "1763700000")],
 )
-def test_a_boot_time_that_moves_with_the_clock_is_no_boot_where_there_is_an_uptime(
+def test_a_boot_time_that_moves_with_the_clock_is_ignored_where_there_is_an_uptime(
     shown: dict[str, float], boot: str
 ) -> None:
     found = system(json.dumps({"version": "4.35.1F", **shown}), "").system
     assert found == System(version="4.35.1F", uptime_s=shown.get("uptime"), boot=boot)
 
 
-def test_behind_several_chips_the_last_one_sees_the_cable() -> None:
+def test_of_several_chips_the_last_one_faces_the_cable() -> None:
     def chip(location: str, ber: float, corrected: int) -> dict[str, Any]:
         counts = {"correctedCodewords": {"value": corrected}, "uncorrectedCodewords": {"value": 0}}
         return {"description": {"location": location}, "fec": counts, "preFecBer": {"value": ber}}
@@ -154,7 +154,7 @@ def test_behind_several_chips_the_last_one_sees_the_cable() -> None:
 
 
 @pytest.mark.parametrize(("parsed", "ber"), [(0, 0.0), (1, 1.0), (1.5, None), (-1e-9, None), (2**63, None)])
-def test_an_error_rate_that_is_no_share_of_bits_is_not_known(parsed: float, ber: float | None) -> None:
+def test_an_error_rate_outside_0_to_1_is_unknown(parsed: float, ber: float | None) -> None:
     phy = {"phyStatuses": [{"preFecBer": {"value": parsed}}]}
     assert interface.lines(json.dumps({"interfacePhyStatuses": {"Ethernet1/1": phy}}), ()).lines == {
         "Ethernet1/1": Line(ber=ber)

@@ -1,4 +1,4 @@
-"""Facts of EOS switches of a running lab, of two releases: what the design says, and what is broken."""
+"""Facts of EOS switches of a running lab, of two releases: as designed, and with faults."""
 
 import threading
 from collections.abc import Iterator
@@ -51,12 +51,12 @@ def seen(request: pytest.FixtureRequest, lab: RunningLab) -> tuple[Switch, Facts
     return switch, look(lab, FABRIC, request.param)
 
 
-def test_a_healthy_switch_tells_all_but_queue_lengths(seen: tuple[Switch, Facts]) -> None:
+def test_a_healthy_switch_reports_all_but_queue_lengths(seen: tuple[Switch, Facts]) -> None:
     _, facts = seen
     assert {kind for kind in KINDS if isinstance(getattr(facts, kind), Absent)} == NOT_TOLD
 
 
-def test_a_switch_is_what_it_was_designed_to_be(seen: tuple[Switch, Facts]) -> None:
+def test_the_system_is_as_designed(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     found = facts.system
     assert not isinstance(found, Absent)
@@ -66,7 +66,7 @@ def test_a_switch_is_what_it_was_designed_to_be(seen: tuple[Switch, Facts]) -> N
     assert found.uptime_s
 
 
-def test_flash_and_root_have_room_and_can_be_written_to(seen: tuple[Switch, Facts]) -> None:
+def test_flash_and_root_are_writable_with_free_space(seen: tuple[Switch, Facts]) -> None:
     _, facts = seen
     assert not isinstance(facts.file_systems, Absent)
     assert {name: one.is_read_only for name, one in facts.file_systems.items()} == {"file:": False, "flash:": False}
@@ -89,7 +89,7 @@ def test_ports_and_neighbours_are_as_designed(seen: tuple[Switch, Facts]) -> Non
     }
 
 
-def test_modules_show_the_lanes_of_their_port_and_bits_arrive_well(seen: tuple[Switch, Facts]) -> None:
+def test_modules_have_the_lanes_of_their_port_and_few_bit_errors(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.modules, Absent)
     assert not isinstance(facts.lines, Absent)
@@ -102,7 +102,7 @@ def test_modules_show_the_lanes_of_their_port_and_bits_arrive_well(seen: tuple[S
     assert all(line.fec == "rs" and line.ber and line.ber < 1e-7 for line in facts.lines.values())
 
 
-def test_sessions_and_routes_are_those_of_the_design(seen: tuple[Switch, Facts]) -> None:
+def test_sessions_and_routes_are_as_designed(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     wanted = expectations(FABRIC)[switch.name]
     assert not isinstance(facts.sessions, Absent)
@@ -113,7 +113,7 @@ def test_sessions_and_routes_are_those_of_the_design(seen: tuple[Switch, Facts])
     assert {prefix: len(facts.routes[prefix]) for prefix in wanted.widths} == wanted.widths
 
 
-def test_traffic_is_treated_as_designed(seen: tuple[Switch, Facts]) -> None:
+def test_qos_is_as_designed(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     lossless = FABRIC.lossless
     roce = lossless.roce.priority
@@ -134,14 +134,14 @@ def test_traffic_is_treated_as_designed(seen: tuple[Switch, Facts]) -> None:
         assert qos.is_global_pause is False
 
 
-def test_a_watchdog_runs_on_every_lossless_priority(seen: tuple[Switch, Facts]) -> None:
+def test_every_lossless_priority_has_a_watchdog(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.watchdogs, Absent)
     assert set(facts.watchdogs) == {f"{port.name}/{FABRIC.lossless.roce.priority}" for port in switch.ports}
     assert set(facts.watchdogs.values()) == {Watchdog(is_on=True, detection_ms=300, restoration_ms=600, action="drop")}
 
 
-def test_counters_are_known_and_of_ports_in_use(seen: tuple[Switch, Facts]) -> None:
+def test_counters_have_known_names_and_ports_in_use(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     ports = {port.name for port in switch.ports}
     assert misplaced(facts, ports) == set()
@@ -174,13 +174,13 @@ WANTED = {
 }
 
 
-def test_faults_show_where_they_are(lab: RunningLab) -> None:
+def test_faults_are_visible_where_they_are(lab: RunningLab) -> None:
     with broken(lab, *FAULTS):
         until(lambda: shown(look(lab, FABRIC, "leaf01")) == WANTED, "faults show on their ports and nowhere else")
 
 
 def shown(facts: Facts) -> dict[str, set[object]]:
-    """Return what is wrong with a switch, by simple limits."""
+    """What is wrong with a switch, by simple thresholds."""
     assert not isinstance(facts.modules, Absent)
     assert not isinstance(facts.lines, Absent)
     assert not isinstance(facts.watchdogs, Absent)
@@ -198,7 +198,7 @@ def shown(facts: Facts) -> dict[str, set[object]]:
     }
 
 
-def test_a_drain_shows_until_it_ends(lab: RunningLab) -> None:
+def test_a_drain_is_visible_until_it_ends(lab: RunningLab) -> None:
     with driven.driver(lab, "leaf01", "eos") as opened:
         for change, is_draining in ((opened.drain, True), (opened.undrain, False)):
             change()
@@ -207,7 +207,7 @@ def test_a_drain_shows_until_it_ends(lab: RunningLab) -> None:
             assert {one.is_draining for one in sessions.values()} == {is_draining}
 
 
-def test_a_refused_command_loses_nothing_but_itself(lab: RunningLab) -> None:
+def test_a_refused_command_loses_only_its_own_facts(lab: RunningLab) -> None:
     with driven.driver(lab, "leaf01", "eos") as opened:
         first, refused, *_, last = opened.ask(("show version", "show nonsense", *IN_WORDS, "show hostname"))
     assert "4.35.1F" in first.text
@@ -222,14 +222,14 @@ def test_a_slow_switch_still_answers(lab: RunningLab) -> None:
 
 
 @pytest.mark.parametrize("fault", ["unreachable", "hangs", "garbage", "refuses-auth"])
-def test_a_switch_that_is_not_to_be_asked_is_an_access_error(lab: RunningLab, fault: str) -> None:
+def test_a_wrong_password_is_an_access_error(lab: RunningLab, fault: str) -> None:
     with driven.driver(lab, "leaf01", "eos") as opened:
         with broken(lab, (fault, "leaf01")), pytest.raises(AccessError, match="leaf01"):
             ask(opened, FABRIC, "leaf01")
         assert not any(reply.failure for reply in ask(opened, FABRIC, "leaf01").values())
 
 
-def test_hanging_up_ends_an_answer_that_another_thread_waits_for(lab: RunningLab) -> None:
+def test_closing_ends_a_request_of_another_thread(lab: RunningLab) -> None:
     failures: list[Exception] = []
 
     def wait() -> None:
@@ -247,7 +247,7 @@ def test_hanging_up_ends_an_answer_that_another_thread_waits_for(lab: RunningLab
     assert len(failures) == 1
 
 
-def test_who_has_hung_up_is_not_answered(lab: RunningLab) -> None:
+def test_a_closed_driver_gets_no_answer(lab: RunningLab) -> None:
     with driven.driver(lab, "leaf01", "eos") as opened:
         opened.close()
         with pytest.raises(AccessError, match="the connection was closed"):

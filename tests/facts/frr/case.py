@@ -1,4 +1,4 @@
-"""What a Linux switch printed, in files: under the names the commands have, JSON as it is, words as lines."""
+"""Output of a Linux switch in files named after the commands, JSON as it is, text as lines."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ CASES = tuple(sorted(path.stem for path in FOLDER.glob("*.json") if not path.nam
 
 
 def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
-    """Return the views of a case, and what was printed, by command."""
+    """The views of a case, and the output of each command."""
     found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
     parsed = found["subject"]
     subject = ViewSubject(parsed["device"], ports=tuple(parsed["ports"]), lossless=tuple(parsed["lossless"]))
@@ -29,7 +29,6 @@ def _text(shown: Any) -> str:
 
 
 def seen(case: str) -> Facts:
-    """Return the facts of a case."""
     found, printed = read(case)
     return facts(
         found, {one: Reply(text, "" if text else "exit code 127: not found", 1.0) for one, text in printed.items()}

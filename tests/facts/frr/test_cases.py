@@ -1,4 +1,4 @@
-"""What a Linux switch with FRR prints, and what netkit makes of it: in a lab, of iron, refused, and cut or changed."""
+"""Facts from the output of a Linux switch with FRR: from a lab, from hardware, refused, truncated and changed."""
 
 import json
 
@@ -32,11 +32,11 @@ def absent(found: Facts) -> set[str]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_facts_are_as_written(case: str) -> None:
+def test_facts_match_the_expected_file(case: str) -> None:
     check_written(FOLDER / f"{case}.facts.json", seen(case))
 
 
-def test_what_a_plain_linux_switch_cannot_tell_is_absent() -> None:
+def test_what_a_plain_linux_switch_cannot_report_is_absent() -> None:
     assert len(CASES) >= 3
     assert absent(seen("10.2-iron")) == {*OF_OTHERS, *CHIP}
     assert absent(seen("8.4.4-lab")) == {*OF_OTHERS, *CHIP, *VIRTUAL}
@@ -51,14 +51,14 @@ def test_a_virtual_cable_has_no_speed() -> None:
 
 @pytest.mark.parametrize("view", VIEWS, ids=NAMES)
 @pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
-def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> None:
+def test_an_unparsable_answer_is_absent_with_a_reason(view: View, text: str) -> None:
     found = parsed(view, *(text for _ in view.commands))
     if text in {"", "null", "{}"}:
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
 
 @pytest.mark.parametrize("case", ["10.2-iron", "8.4.4-lab"])
-def test_what_is_printed_may_end_anywhere(case: str) -> None:
+def test_an_output_may_be_truncated_anywhere(case: str) -> None:
     views, printed = read(case)
     for view in views:
         given_ = tuple(printed[command] for command in view.commands)
@@ -67,7 +67,7 @@ def test_what_is_printed_may_end_anywhere(case: str) -> None:
                 parsed(view, *given_[:index], text[:end], *given_[index + 1 :])
 
 
-def test_a_configuration_that_is_cut_off_says_nothing_of_drains() -> None:
+def test_a_truncated_configuration_does_not_report_a_drain() -> None:
     view = next(view for view in VIEWS if "sessions" in view.yields)
     (text,) = texts(view)
     found = parsed(view, text.removesuffix("end\n")).sessions
@@ -77,7 +77,7 @@ def test_a_configuration_that_is_cut_off_says_nothing_of_drains() -> None:
 
 @settings(max_examples=examples(100))
 @given(st.data())
-def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
+def test_an_answer_may_have_another_type_anywhere(data: st.DataObject) -> None:
     view = data.draw(st.sampled_from(VIEWS))
     given_ = list(texts(view))
     index = data.draw(st.integers(0, len(given_) - 1))
@@ -87,7 +87,7 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
 
 @settings(max_examples=examples(60))
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
-def test_any_text_is_taken(text: str, view: View) -> None:
+def test_any_text_is_accepted(text: str, view: View) -> None:
     parsed(view, *(text for _ in view.commands))
 
 

@@ -1,4 +1,4 @@
-"""Facts of Linux switches of a running lab: what the design says, what is broken, and a management that fails."""
+"""Facts of Linux switches of a running lab: as designed, with faults, and with a failing management plane."""
 
 from collections.abc import Iterator
 
@@ -54,12 +54,12 @@ def seen(request: pytest.FixtureRequest, lab: RunningLab) -> tuple[Switch, Facts
     return switch, look(lab, FABRIC, request.param)
 
 
-def test_a_healthy_switch_tells_all_that_linux_can(seen: tuple[Switch, Facts]) -> None:
+def test_a_healthy_switch_reports_everything_linux_can(seen: tuple[Switch, Facts]) -> None:
     _, facts = seen
     assert {kind for kind in KINDS if isinstance(getattr(facts, kind), Absent)} == NOT_TOLD
 
 
-def test_a_switch_its_ports_and_neighbours_are_as_designed(seen: tuple[Switch, Facts]) -> None:
+def test_system_ports_and_neighbours_are_as_designed(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.system, Absent)
     assert not isinstance(facts.interfaces, Absent)
@@ -75,7 +75,7 @@ def test_a_switch_its_ports_and_neighbours_are_as_designed(seen: tuple[Switch, F
     }
 
 
-def test_sessions_and_routes_are_those_of_the_design(seen: tuple[Switch, Facts]) -> None:
+def test_sessions_and_routes_are_as_designed(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     wanted = expectations(FABRIC)[switch.name]
     assert not isinstance(facts.sessions, Absent)
@@ -86,7 +86,7 @@ def test_sessions_and_routes_are_those_of_the_design(seen: tuple[Switch, Facts])
     assert {prefix: len(facts.routes[prefix]) for prefix in wanted.widths} == wanted.widths
 
 
-def test_counters_are_known_and_of_ports_in_use(seen: tuple[Switch, Facts]) -> None:
+def test_counters_have_known_names_and_ports_in_use(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     ports = {port.name for port in switch.ports}
     assert misplaced(facts, ports) == set()
@@ -94,7 +94,7 @@ def test_counters_are_known_and_of_ports_in_use(seen: tuple[Switch, Facts]) -> N
     assert {name: set(counts) for name, counts in facts.counters.items()} == dict.fromkeys(COUNTED, ports)
 
 
-def test_faults_show_where_they_are(lab: RunningLab) -> None:
+def test_faults_are_visible_where_they_are(lab: RunningLab) -> None:
     def shown() -> tuple[set[str], set[str], set[tuple[str, ...]]]:
         facts = look(lab, FABRIC, "leaf01")
         assert not isinstance(facts.interfaces, Absent)
@@ -108,7 +108,7 @@ def test_faults_show_where_they_are(lab: RunningLab) -> None:
         until(lambda: shown() == ({"swp1s1"}, {"swp33s1"}, {("swp33s0",)}), "faults show on their ports and no others")
 
 
-def test_a_drain_shows_until_it_ends(lab: RunningLab) -> None:
+def test_a_drain_is_visible_until_it_ends(lab: RunningLab) -> None:
     with driven.driver(lab, "spine02", "frr") as opened:
         for change, is_draining in ((opened.drain, True), (opened.undrain, False)):
             change()
@@ -123,7 +123,7 @@ def test_a_slow_switch_still_answers(lab: RunningLab) -> None:
     assert {kind for kind in KINDS if isinstance(getattr(facts, kind), Absent)} == NOT_TOLD
 
 
-def test_disks_are_the_own_ones_of_a_switch_and_not_the_machines(lab: RunningLab) -> None:
+def test_disks_are_those_of_the_switch_and_not_of_the_machine(lab: RunningLab) -> None:
     def room() -> dict[str, int | None]:
         found = look(lab, FABRIC, "spine01").file_systems
         assert not isinstance(found, Absent)
@@ -140,19 +140,19 @@ def test_disks_are_the_own_ones_of_a_switch_and_not_the_machines(lab: RunningLab
 
 
 @pytest.mark.parametrize("fault", ["hangs", "garbage"])
-def test_what_a_sick_switch_does_not_tell_is_absent(lab: RunningLab, fault: str) -> None:
+def test_facts_that_a_failing_switch_does_not_report_are_absent(lab: RunningLab, fault: str) -> None:
     with broken(lab, (fault, "spine02")):
         facts = look(lab, FABRIC, "spine02", timeout_s=SHORT_S)
     assert {kind for kind in KINDS if isinstance(getattr(facts, kind), Absent)} == set(KINDS)
 
 
 @pytest.mark.parametrize("fault", ["unreachable", "refuses-auth"])
-def test_a_switch_that_lets_nobody_in_is_an_access_error(lab: RunningLab, fault: str) -> None:
+def test_a_refused_login_is_an_access_error(lab: RunningLab, fault: str) -> None:
     with broken(lab, (fault, "spine02")), pytest.raises(AccessError, match="spine02"):
         look(lab, FABRIC, "spine02")
 
 
-def test_a_connection_that_is_gone_is_an_access_error(lab: RunningLab) -> None:
+def test_a_lost_connection_is_an_access_error(lab: RunningLab) -> None:
     with driven.driver(lab, "spine02", "frr") as opened:
         opened.close()
         with pytest.raises(AccessError, match="the connection is lost"):

@@ -1,4 +1,4 @@
-"""Outputs of hosts as files, each beside what is to be read from it."""
+"""Output of hosts as files, each beside its expected result."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ CARDS = tuple(Card(name, pci, f"mlx5_{pci[5:7]}", f"{DEVICES}/{pci}") for name, 
 
 
 def tree(files: Mapping[str, str]) -> Tree:
-    """Return a tree as the command would have printed it."""
+    """A file tree as the command would have printed it."""
     return parse(
         "".join(f"{path}\0{line}\n" for path, text in {**files, LAST: ""}.items() for line in text.split("\n"))
     )
@@ -52,6 +52,6 @@ CASES = tuple(sorted(FOLDER.glob("*/*.txt")))
 
 
 def read(folder: str, text: str) -> Any:
-    """Return what a reader finds in a text, as JSON would hold it; what is not told is left out."""
+    """The result of a parser as JSON, without unreported values."""
     found = READERS[folder](text)
     return TypeAdapter(type(found)).dump_python(found, mode="json", exclude_defaults=True)

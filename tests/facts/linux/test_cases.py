@@ -1,4 +1,4 @@
-"""What is read from what hosts print: real shapes, older and newer ones, and whatever else may come."""
+"""Facts from the output of hosts: real forms, older and newer ones, and arbitrary input."""
 
 import json
 import random
@@ -44,17 +44,17 @@ NESTED = st.recursive(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}-{case.stem}")
-def test_an_output_is_read_as_its_file_says(case: Path) -> None:
+def test_an_output_is_parsed_as_its_file_says(case: Path) -> None:
     expected = json.loads(case.with_suffix(".json").read_text(encoding="utf-8"))
     assert json.loads(json.dumps(read(case.parent.name, case.read_text(encoding="utf-8")))) == expected
 
 
-def test_every_reader_has_cases() -> None:
+def test_every_parser_has_cases() -> None:
     assert {case.parent.name for case in CASES} == set(READERS)
 
 
 def everywhere(text: str) -> None:
-    """Let every reader and every view read a text; none may raise, and all yield what they say or a reason."""
+    """Run every parser and every view on a text; none may raise, and each yields its kinds or a reason."""
     for reader in READERS.values():
         reader(text)
     for view in VIEWS:
@@ -64,12 +64,12 @@ def everywhere(text: str) -> None:
 
 
 @given(st.text())
-def test_no_text_upsets_a_reader(text: str) -> None:
+def test_no_text_breaks_a_parser(text: str) -> None:
     everywhere(text)
 
 
 @given(NESTED)
-def test_no_document_upsets_a_reader(found: Any) -> None:
+def test_no_document_breaks_a_parser(found: Any) -> None:
     everywhere(json.dumps(found))
 
 
@@ -88,12 +88,12 @@ def test_no_document_upsets_a_reader(found: Any) -> None:
         "Données : oui\nState : Aktiv\nÄnderung: ja\n",
     ],
 )
-def test_no_extreme_upsets_a_reader(text: str) -> None:
+def test_no_extreme_value_breaks_a_parser(text: str) -> None:
     everywhere(text)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}-{case.stem}")
-def test_no_reader_minds_where_an_output_is_cut_off_or_mixed_up(case: Path) -> None:
+def test_no_truncated_or_shuffled_output_breaks_a_parser(case: Path) -> None:
     text, reader = case.read_text(encoding="utf-8"), READERS[case.parent.name]
     for end in range(0, len(text), 5):
         reader(text[:end])
@@ -104,7 +104,7 @@ def test_no_reader_minds_where_an_output_is_cut_off_or_mixed_up(case: Path) -> N
         reader("".join(lines))
 
 
-def test_what_is_yielded_has_known_names() -> None:
+def test_yielded_kinds_have_known_names() -> None:
     text = Path(CASES[0].parent.parent / "statistics/physical.txt").read_text(encoding="utf-8")
     assert set(read("statistics", text)) <= set(COUNTERS)
 
@@ -116,11 +116,11 @@ def test_colours_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "#@ 4\n#= 127\n#@ 6\n[]\n#= 0\n", '#@ 4\n[{"dst": "default", \n#= 0\n'])
-def test_default_routes_that_were_not_told_are_not_none_at_all(text: str) -> None:
+def test_unreported_default_routes_are_not_an_empty_list(text: str) -> None:
     assert interface.default_routes(text) is None
 
 
-def test_lookups_that_were_not_all_answered_are_absent() -> None:
+def test_incomplete_lookups_are_absent() -> None:
     assert interface.lookups("[]\n#@ complaints\n", ASKED) == Absent("ip route get did not answer every lookup")
     assert isinstance(interface.lookups("", ASKED), Absent)
 
@@ -128,14 +128,12 @@ def test_lookups_that_were_not_all_answered_are_absent() -> None:
 @pytest.mark.parametrize(
     ("lit", "parsed", "kept"), [(4, None, 4), (3, None, 4), (1, None, 1), (2, 4, 4), (0, 4, 4), (0, None, 8), (8, 4, 8)]
 )
-def test_lanes_in_use_are_those_of_the_media_or_up_to_the_last_that_is_lit(
-    lit: int, parsed: int | None, kept: int
-) -> None:
+def test_lanes_in_use_are_those_of_the_media_or_up_to_the_last_lit_one(lit: int, parsed: int | None, kept: int) -> None:
     lanes = {number: Lane(-40.0, -40.0, 50.0 if number <= lit else 0.0) for number in range(1, 9)}
     assert list(in_use(lanes, parsed)) == list(range(1, kept + 1))
 
 
-def test_of_a_module_that_serves_two_ports_only_the_own_lanes_count() -> None:
+def test_of_a_module_with_two_ports_only_the_ports_own_lanes_count() -> None:
     memory = Module(part="M", lanes={number: Lane(rx_dbm=1.25) for number in range(1, 9)})
     firmware = Module(part="?", identifier="OSFP 2xDR4", lanes={number: Lane(rx_dbm=1.0) for number in range(1, 5)})
     assert optic.merged(memory, firmware) == replace(firmware, part="M")
@@ -144,6 +142,6 @@ def test_of_a_module_that_serves_two_ports_only_the_own_lanes_count() -> None:
     assert optic.merged(Module(lanes=precise), firmware).lanes == precise
 
 
-def test_light_of_none_is_dark_and_of_garbage_is_not_told() -> None:
+def test_zero_light_is_dark_and_garbage_is_not_reported() -> None:
     values = ("0.0000 mW / -inf dBm", "0.0001 mW / -40.00 dBm", "1.0000 mW / 0.00 dBm", "?", "x dBm", "0 mW / nan dBm")
     assert [optic.light(value) for value in values] == [-40.0, -40.0, 0.0, None, None, None]

@@ -1,4 +1,4 @@
-"""What files below /sys and /proc tell: cards under other names, other drivers, virtual functions, and PCI topology."""
+"""Files below /sys and /proc: NICs under other names, other drivers, virtual functions, and PCI topology."""
 
 from collections.abc import Mapping
 
@@ -34,20 +34,20 @@ def cards(files: Mapping[str, str], *nics: SubjectNic) -> tuple[reading.Card, ..
     return reading.cards(made(files), nics or (NIC,))
 
 
-def test_a_tree_that_was_cut_off_is_none() -> None:
+def test_a_truncated_tree_is_refused() -> None:
     whole = f"{CARD}/net/rail0/speed\x00400000\n/end\x00\n"
     assert reading.parse(whole).files == {f"{CARD}/net/rail0/speed": "400000"}
     assert reading.parse(whole[:-8]).files == {}
 
 
-def test_a_card_is_what_is_at_its_address_whatever_its_name() -> None:
+def test_a_nic_is_identified_by_its_pci_address_whatever_its_name() -> None:
     assert cards(OWN) == (reading.Card("rail0", NIC.pci, "mlx5_0", CARD),)
     renamed = {f"{CARD}/net/enp24s0np0/speed": "400000", f"{CARD}/infiniband/mlx5_9/fw_ver": "1"}
     assert cards(renamed) == (reading.Card("enp24s0np0", NIC.pci, "mlx5_9", CARD),)
     assert cards({f"{CARD}/uevent": "DRIVER=vfio-pci"}) == ()
 
 
-def test_representors_beside_a_port_are_not_the_port() -> None:
+def test_representors_are_not_the_port() -> None:
     names = {"eth4": "pf0vf3", "eth7": "p0", "eth9": "pf0sf1"}
     files = {f"{CARD}/net/{name}/phys_port_name": port for name, port in names.items()}
     assert [card.interface for card in cards(files)] == ["eth7"]
@@ -72,7 +72,7 @@ def test_link_local_addresses_are_left_out() -> None:
     assert interface.addresses(None) == {}
 
 
-def test_the_kernels_own_driver_tells_congestion_in_debugfs_and_only_how_cnps_leave() -> None:
+def test_the_in_tree_driver_has_congestion_settings_in_debugfs_and_only_the_cnp_marking() -> None:
     debug = f"/sys/kernel/debug/mlx5/{NIC.pci}/cc_params"
     files = {**OWN, f"{debug}/np_cnp_dscp": "48", f"{debug}/np_cnp_prio": "6"}
     shown = "#@ rail0\nprio-pfc 3:on \nprio-tc 3:3 \n#= 0\n"
@@ -101,7 +101,7 @@ def test_ecn_works_where_a_nic_both_notifies_and_reacts() -> None:
     assert (whole["rail0"].ecn, whole["rail0"].is_global_pause) == ({5: Ecn(is_on=True)}, True)
 
 
-def test_a_virtual_function_counts_by_the_kernel_and_a_silent_driver_not_at_all() -> None:
+def test_a_virtual_function_has_kernel_counters_and_a_silent_driver_none() -> None:
     kernel = {f"{CARD}/net/rail0/statistics/{name}": "8" for name in ("rx_bytes", "rx_dropped", "rx_errors")}
     files = {**OWN, **kernel, f"{PORT}/hw_counters/np_cnp_sent": "5", f"{CARD}/net/rail0/carrier_changes": "3"}
     always = {"cnp_sent": {"rail0": 5}, "rx_errors": {"rail0": 8}, "carrier_changes": {"rail0": 3}}
@@ -120,7 +120,7 @@ def test_fec_is_counted_once_for_all_lanes() -> None:
     assert found == {"fec_corrected": {"rail0": 9}, "fec_uncorrectable": {"rail0": 1}}
 
 
-def test_the_index_of_roce_v2_is_looked_up_and_not_assumed() -> None:
+def test_the_roce_v2_gid_index_is_looked_up() -> None:
     gids = {
         0: ("fe80:0000:0000:0000:0000:00ff:fe00:0001", "IB/RoCE v1"),
         1: ("fe80:0000:0000:0000:0000:00ff:fe00:0001", "RoCE v2"),
@@ -138,14 +138,14 @@ def test_the_index_of_roce_v2_is_looked_up_and_not_assumed() -> None:
     assert isinstance(hardware.nics(made({}), (), {}, {}, {}), Absent)
 
 
-def test_the_nic_behind_the_same_switch_is_the_nearest_of_a_gpu() -> None:
+def test_the_nearest_nic_of_a_gpu_is_behind_the_same_switch() -> None:
     found = hardware.topology(TOPOLOGY)
     assert found.gpus == ("0000:1b:00.0", "0000:1c:00.0")
     assert hardware.nearest(found, cards(OWN)) == {"0000:1b:00.0": "rail0"}, "the other one shares a root complex only"
     assert hardware.topology(TOPOLOGY.removesuffix("#= end\n")) == hardware.Topology({}, ())
 
 
-def test_only_bridges_above_nics_and_gpus_matter_and_without_lspci_nobody_knows() -> None:
+def test_only_bridges_above_nics_and_gpus_matter_and_without_lspci_they_are_unknown() -> None:
     devices, topology = hardware.devices(LSPCI), hardware.topology(TOPOLOGY)
     concerned = (*topology.gpus, NIC.pci)
     assert hardware.bridges_with_access_control(devices, topology, concerned) == ("0000:17:00.0",)
@@ -156,7 +156,7 @@ def test_only_bridges_above_nics_and_gpus_matter_and_without_lspci_nobody_knows(
     assert hardware.devices(LSPCI.removesuffix("#= end\n")) == {}
 
 
-def test_a_host_tells_its_settings_and_what_is_installed() -> None:
+def test_a_host_reports_its_settings_and_installed_packages() -> None:
     files = {
         **OWN,
         "/proc/sys/net/ipv4/conf/all/rp_filter": "2",
@@ -178,7 +178,7 @@ def test_a_host_tells_its_settings_and_what_is_installed() -> None:
     assert (found.is_iommu_on, found.tools) == (False, {"nvidia_peermem": "loaded"})
 
 
-def test_a_host_is_known_by_its_files() -> None:
+def test_a_host_is_identified_by_its_files() -> None:
     files = {
         "/proc/sys/kernel/hostname": "gpu01",
         "/proc/sys/kernel/osrelease": "6.8.0-1012-nvidia",

@@ -1,4 +1,4 @@
-"""Facts of GPU hosts of a running lab: what the design says, what is broken, and what is left when asking fails."""
+"""Facts of GPU hosts of a running lab: as designed, with faults, and when commands fail."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -83,7 +83,7 @@ def flat(found: Any, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def changed(before: Facts, after: Facts) -> set[str]:
-    """Return which kinds of facts differ where, without what moves by itself."""
+    """The kinds of facts that changed and where, without values that always change."""
     one, other = (dict(flat(ANY.dump_python(found, mode="json"))) for found in (before, after))
     paths = {path for path in {*one, *other} if one.get(path) != other.get(path)}
     moving = ("counters.", "system.uptime_s", "lines.rail", "probes.")
@@ -91,12 +91,12 @@ def changed(before: Facts, after: Facts) -> set[str]:
     return {".".join(words[:3]) for words in names}
 
 
-def test_a_healthy_host_tells_every_kind(up: Bench) -> None:
+def test_a_healthy_host_reports_every_kind(up: Bench) -> None:
     for host in up.hosts:
         assert present(look(up, host)) == TOLD
 
 
-def test_its_facts_are_those_of_the_design(up: Bench) -> None:
+def test_its_facts_are_as_designed(up: Bench) -> None:
     host, lossless = up.hosts[0], up.fabric.lossless
     found = look(up, host)
     assert not isinstance(found.system, Absent)
@@ -140,7 +140,7 @@ def test_its_facts_are_those_of_the_design(up: Bench) -> None:
     assert found.qos == {nic.interface: qos for nic in host.nics}
 
 
-def test_its_cards_are_those_of_the_design(up: Bench) -> None:
+def test_its_nics_are_as_designed(up: Bench) -> None:
     host = up.hosts[0]
     found = look(up, host)
     assert isinstance(found.nics, dict)
@@ -190,7 +190,7 @@ def test_its_cards_are_those_of_the_design(up: Bench) -> None:
     assert found.host.nccl["NCCL_IB_TC"] == str(up.fabric.lossless.tos)
 
 
-def test_its_modules_and_lines_are_measured_lane_by_lane(up: Bench) -> None:
+def test_its_modules_and_links_are_measured_lane_by_lane(up: Bench) -> None:
     found = look(up, up.hosts[0], frozenset({"modules", "lines", "counters"}))
     assert isinstance(found.modules, dict)
     assert isinstance(found.lines, dict)
@@ -220,7 +220,7 @@ FAULTS = (
 )
 
 
-def test_faults_of_a_host_show_where_they_are_and_nowhere_else(up: Bench) -> None:
+def test_faults_of_a_host_are_visible_where_they_are_and_nowhere_else(up: Bench) -> None:
     host = up.hosts[0]
     before = look(up, host)
     for name, place, _ in FAULTS:
@@ -231,7 +231,7 @@ def test_faults_of_a_host_show_where_they_are_and_nowhere_else(up: Bench) -> Non
     until(lambda: changed(before, look(up, host)) == set(), "all is as before")
 
 
-def test_a_missing_route_and_a_wrong_source_route_show_in_lookups(up: Bench) -> None:
+def test_a_missing_route_and_a_wrong_source_route_are_visible_in_lookups(up: Bench) -> None:
     host = up.hosts[0]
     before = look(up, host, frozenset({"lookups"})).lookups
     assert up.lab.lab("break", "missing-host-route", "gpu01:rail0").returncode == 0
@@ -244,7 +244,7 @@ def test_a_missing_route_and_a_wrong_source_route_show_in_lookups(up: Bench) -> 
     assert look(up, host, frozenset({"lookups"})).lookups == before
 
 
-def test_swapped_cables_show_in_the_neighbours(up: Bench) -> None:
+def test_swapped_cables_are_visible_in_the_neighbours(up: Bench) -> None:
     host = up.hosts[1]
     right = [(nic.interface, nic.leaf, f"{host.name}:{nic.interface}") for nic in host.nics]
     swapped = [(name, *end[1:]) for (name, *_), end in zip(right, reversed(right), strict=True)]
@@ -259,7 +259,7 @@ def test_swapped_cables_show_in_the_neighbours(up: Bench) -> None:
     until(lambda: seen() == right, "LLDP has heard the right leaves")
 
 
-def test_a_nic_that_holds_up_its_leaf_shows_what_it_sends(up: Bench) -> None:
+def test_a_nic_that_pauses_its_leaf_counts_sent_pauses(up: Bench) -> None:
     host = up.hosts[0]
 
     def counts() -> Mapping[str, Mapping[str, int]]:
@@ -281,7 +281,7 @@ def test_a_nic_that_holds_up_its_leaf_shows_what_it_sends(up: Bench) -> None:
 
 @contextlib.contextmanager
 def broken(up: Bench, *fault: str) -> Iterator[LinuxDriver]:
-    """Yield a driver in a hurry, of a host whose management is ill."""
+    """A driver with a short timeout, of a host with a failing management plane."""
     host = up.hosts[0]
     driver = opened(up, host, SHORT_S)
     assert up.lab.lab("break", fault[0], host.name, *fault[1:]).returncode == 0
@@ -292,7 +292,7 @@ def broken(up: Bench, *fault: str) -> Iterator[LinuxDriver]:
         assert up.lab.lab("heal", "--all").returncode == 0
 
 
-def test_tools_that_hang_lose_only_what_they_would_have_told(up: Bench) -> None:
+def test_hanging_tools_lose_only_their_own_facts(up: Bench) -> None:
     with broken(up, "hangs", "after=1") as driver:
         found, replies = asked(up, up.hosts[0], driver)
     assert present(found) == {"system", "neighbors", "lookups", "host", "interfaces", "nics", "counters"}
@@ -301,7 +301,7 @@ def test_tools_that_hang_lose_only_what_they_would_have_told(up: Bench) -> None:
     assert isinstance(found.modules, Absent)
 
 
-def test_a_shell_that_hangs_answers_nothing_and_says_so(up: Bench) -> None:
+def test_a_hanging_shell_is_reported(up: Bench) -> None:
     with broken(up, "hangs") as driver:
         found, replies = asked(up, up.hosts[0], driver)
     assert present(found) == set()
@@ -310,19 +310,19 @@ def test_a_shell_that_hangs_answers_nothing_and_says_so(up: Bench) -> None:
     }
 
 
-def test_garbage_is_no_fact(up: Bench) -> None:
+def test_garbage_is_not_a_fact(up: Bench) -> None:
     with broken(up, "garbage") as driver:
         found, _ = asked(up, up.hosts[0], driver)
     assert present(found) == set()
 
 
-def test_a_slow_host_tells_what_it_can_in_time(up: Bench) -> None:
+def test_a_slow_host_reports_what_it_can_in_time(up: Bench) -> None:
     with broken(up, "slow", "seconds=1.5") as driver:
         found, _ = asked(up, up.hosts[0], driver)
     assert present(found) >= {"system", "neighbors", "lookups", "host", "interfaces"}
 
 
-def test_a_host_that_is_gone_is_an_access_error(up: Bench) -> None:
+def test_an_unreachable_host_is_an_access_error(up: Bench) -> None:
     with broken(up, "unreachable") as driver, pytest.raises(AccessError):
         asked(up, up.hosts[0], driver)
 

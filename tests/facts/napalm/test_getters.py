@@ -1,4 +1,4 @@
-"""Facts from the getters of NAPALM drivers, of which each has some."""
+"""Facts from the getters of NAPALM drivers, of which each driver has some."""
 
 import json
 import threading
@@ -123,7 +123,7 @@ TOLD: Mapping[str, Any] = {
 
 
 class Driver(NetworkDriver):  # type: ignore[misc]
-    """A driver as a user may have it: of what the contract names, it has some."""
+    """A third-party driver with some of the getters."""
 
     def __init__(self, output: Mapping[str, Any], refusal: str = "") -> None:
         self.output, self.refusal = output, refusal
@@ -159,11 +159,11 @@ def parsed(view: View, *texts: str) -> Facts:
     return found
 
 
-def test_every_getter_is_asked() -> None:
+def test_every_getter_is_called() -> None:
     assert {command for view in VIEWS for command in view.commands} == GETTERS == set(TOLD)
 
 
-def test_getters_tell_system_ports_neighbours_sessions_light_and_counters() -> None:
+def test_getters_report_system_ports_neighbours_sessions_optics_and_counters() -> None:
     found = look(TOLD)
     assert found.system == System("leaf01", "4.35.1F", "DCS", "S1", uptime_s=12.5)
     assert found.interfaces == {
@@ -193,14 +193,14 @@ def test_getters_tell_system_ports_neighbours_sessions_light_and_counters() -> N
     assert {one.name for one in fields(found) if isinstance(getattr(found, one.name), Absent)} == UNTOLD | NOT_ASKED
 
 
-def test_what_a_driver_does_not_have_is_absent_and_the_rest_is_told() -> None:
+def test_a_missing_getter_is_absent_and_the_rest_is_reported() -> None:
     found = look({name: output for name, output in TOLD.items() if name not in {OPTICS, SESSIONS}})
     assert found.modules == Absent("get_optics: the NAPALM driver does not implement it")
     assert found.sessions == Absent("get_bgp_neighbors: the NAPALM driver does not implement it")
     assert not isinstance(found.interfaces, Absent)
 
 
-def test_light_that_a_driver_fills_in_with_zeros_is_not_told() -> None:
+def test_optical_power_filled_in_with_zeros_is_not_reported() -> None:
     zero = {"instant": 0.0, "avg": 0.0, "min": 0.0, "max": 0.0}
     copper = {"input_power": zero, "output_power": zero, "laser_bias_current": zero}
     half = {"input_power": zero, "output_power": LIGHT, "laser_bias_current": zero}
@@ -212,34 +212,34 @@ def test_light_that_a_driver_fills_in_with_zeros_is_not_told() -> None:
     assert found == {"swp1s0": Module(kind="optic", lanes={1: Lane(None, -1.5, None)})}
 
 
-def test_a_getter_that_raises_is_told_and_fails_alone() -> None:
+def test_a_getter_that_raises_is_reported_and_fails_alone() -> None:
     found = look({**TOLD, OPTICS: KeyError("media"), SESSIONS: {"global": {1: object()}}})
     assert found.modules == Absent("get_optics: the NAPALM driver fails: KeyError: 'media'")
     assert isinstance(found.sessions, Absent)
     assert found.sessions.reason.startswith("get_bgp_neighbors: the NAPALM driver fails: TypeError")
 
 
-def test_a_connection_that_is_gone_ends_the_look() -> None:
+def test_a_lost_connection_ends_the_collection() -> None:
     gone = AccessError.__new__(AccessError)
     with pytest.raises(AccessError):
         GetterViewer("leaf01", Driver({NEIGHBORS: gone})).ask([NEIGHBORS])
 
 
-def test_a_driver_that_cannot_open_says_why() -> None:
+def test_a_driver_that_cannot_open_reports_why() -> None:
     with pytest.raises(
         AccessError, match="leaf01: its NAPALM driver cannot connect: ConnectionException: nobody there"
     ):
         GetterViewer("leaf01", Driver({}, "nobody there")).open()
 
 
-def test_sessions_by_address_are_nobodys() -> None:
+def test_sessions_of_unknown_addresses_are_not_assigned() -> None:
     output = {"global": {"peers": {"10.0.0.2": {"is_up": True}}}}
     found = look({**TOLD, SESSIONS: output}).sessions
     assert found == Absent("get_bgp_neighbors lists no session of the fabric")
 
 
 class Endless(Driver):
-    """A driver that neither answers nor hangs up before it is let go."""
+    """A driver that neither answers nor closes until it is released."""
 
     def __init__(self, output: Mapping[str, Any]) -> None:
         super().__init__(output)
@@ -253,7 +253,7 @@ class Endless(Driver):
         assert self.let_go.wait(60)
 
 
-def test_a_driver_without_end_is_left_behind_and_what_it_told_is_kept() -> None:
+def test_a_hanging_driver_is_abandoned_and_its_facts_so_far_are_kept() -> None:
     driver = Endless({name: output for name, output in TOLD.items() if name != OPTICS})
     looked = Target("leaf01", "eos", VIEWS, has_config=False)
     found = collect("f", [looked], lambda name: GetterViewer(name, driver), CollectOptions(deadline_s=3.0))
@@ -275,7 +275,7 @@ def test_only_getters_are_called() -> None:
 
 @pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
 @pytest.mark.parametrize("view", VIEWS, ids=[view.commands[0] for view in VIEWS])
-def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> None:
+def test_an_unparsable_answer_is_absent_with_a_reason(view: View, text: str) -> None:
     found = parsed(view, *(text for _ in view.commands))
     if text in {"", "null"}:
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
@@ -283,7 +283,7 @@ def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> N
 
 @settings(max_examples=examples(150))
 @given(st.data())
-def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
+def test_an_answer_may_have_another_type_anywhere(data: st.DataObject) -> None:
     view = data.draw(st.sampled_from(VIEWS))
     texts = [json.dumps(TOLD[command]) for command in view.commands]
     at = data.draw(st.integers(0, len(texts) - 1))
@@ -292,7 +292,7 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(("broadcasts", "total"), [(1, 3), (-1, 2), (None, None), ("?", None)])
-def test_a_sum_of_packets_without_a_count_that_is_told_elsewhere_is_none(broadcasts: object, total: int | None) -> None:
+def test_a_packet_total_lacking_a_counter_reported_elsewhere_is_unknown(broadcasts: object, total: int | None) -> None:
     shown = {"swp1": {"rx_octets": 5, **PACKETS, "rx_broadcast_packets": broadcasts}}
     found = counters(json.dumps(shown), ()).counters
     assert not isinstance(found, Absent)

@@ -1,6 +1,6 @@
-"""Cases of what a switch answered and what that tells: a file of answers beside a file of facts.
+"""Cases of answers of a switch: a file of answers beside a file of facts.
 
-An answer is JSON as the switch prints it, or text where it prints something else. Those that are not there failed.
+An answer is JSON as the switch prints it, or text where it prints something else. Missing answers stand for failures.
 """
 
 import json
@@ -18,7 +18,7 @@ CASES = sorted(file.name.removesuffix(".answers.json") for file in FOLDER.glob("
 
 
 def answers(case: str) -> tuple[ViewSubject, dict[str, str]]:
-    """Return the switch of a case, and command → what it printed."""
+    """The switch of a case, and command → output."""
     found = json.loads((FOLDER / f"{case}.answers.json").read_text(encoding="utf-8"))
     parsed: dict[str, Any] = found["answers"]
     texts = {command: text if isinstance(text, str) else json.dumps(text, indent=2) for command, text in parsed.items()}
@@ -28,7 +28,6 @@ def answers(case: str) -> tuple[ViewSubject, dict[str, str]]:
 
 
 def read(case: str) -> Facts:
-    """Return the facts of a case."""
     subject, texts = answers(case)
     found = views(subject)
     commands = {command for view in found for command in view.commands}

@@ -1,4 +1,4 @@
-"""How commands are asked: over REST as requests, over SSH in a few streams."""
+"""How commands are sent: over REST as requests, over SSH in a few streams."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -64,7 +64,7 @@ def test_every_command_of_nvue_has_a_request() -> None:
 def answering(
     monkeypatch: pytest.MonkeyPatch, lost: Sequence[str] = (), limits_s: list[float] | None = None
 ) -> list[list[str]]:
-    """Let each stream answer with the command itself, but for those that hold a command that loses the connection."""
+    """Let each stream answer with the command itself, except those with a command that loses the connection."""
     streams: list[list[str]] = []
 
     def batch(_line: SshLine, commands: Sequence[str], *, timeout_s: float) -> tuple[Reply, ...]:
@@ -82,21 +82,21 @@ def answering(
     ("count", "streams"),
     [(0, 1), (1, 1), (2 * PER_SESSION - 1, 1), (2 * PER_SESSION, 2), (1000, MOST_SESSIONS)],
 )
-def test_many_commands_are_asked_in_a_few_streams(count: int, streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_commands_are_sent_in_a_few_streams(count: int, streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made = answering(monkeypatch)
     commands = [f"nv show {number} -o json" for number in range(count)]
     assert [reply.text for reply in ask(LINE, commands)] == commands
     assert len(made) == streams
 
 
-def test_what_needs_no_nvued_comes_first_and_twice_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_without_nvued_come_first_and_duplicates_are_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = answering(monkeypatch)
     commands = ["nv show a", "ip route", "nv show b", "nv show a"]
     assert [reply.text for reply in ask(LINE, commands)] == commands
     assert made == [["ip route", "nv show a", "nv show b"]]
 
 
-def test_a_stream_that_is_lost_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_stream_does_not_affect_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, lost=["nv show 1"])
     commands = [f"nv show {number}" for number in range(2 * PER_SESSION)]
     found = ask(LINE, commands)
@@ -104,7 +104,7 @@ def test_a_stream_that_is_lost_takes_no_other_with_it(monkeypatch: pytest.Monkey
     assert {reply.failure for reply in found[1::2]} == {"not answered: leaf01: the connection is lost"}
 
 
-def test_a_connection_that_is_gone_is_an_access_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_connection_is_an_access_error(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, lost=["nv show 0", "nv show 1"])
     with pytest.raises(AccessError):
         ask(LINE, [f"nv show {number}" for number in range(2 * PER_SESSION)])
@@ -122,7 +122,7 @@ def test_a_long_stream_has_more_time(count: int, limit_s: float, monkeypatch: py
 
 
 class PlainLine(rest_line.RestLine):
-    """A connection to a switch that answers without a certificate."""
+    """A connection to a switch that answers over plain HTTP."""
 
     def open(self) -> None:
         self.close()
@@ -134,7 +134,7 @@ class PlainLine(rest_line.RestLine):
 
 @contextmanager
 def switch(answers: Sequence[tuple[int, str]]) -> Iterator[PlainLine]:
-    """A switch that gives its answers one after the other; one without a status it never gives."""
+    """A switch that gives its answers in order; it never gives one that has no status."""
     over, left = Event(), list(answers)
 
     class Handler(BaseHTTPRequestHandler):
@@ -151,7 +151,7 @@ def switch(answers: Sequence[tuple[int, str]]) -> Iterator[PlainLine]:
             self.wfile.write(text.encode())
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -179,7 +179,7 @@ def switch(answers: Sequence[tuple[int, str]]) -> Iterator[PlainLine]:
         ([(200, '{"swp1": {"other": 1}}')], ""),
     ],
 )
-def test_over_rest_what_is_not_told_of_all_ports_at_once_is_asked_port_by_port(
+def test_over_rest_details_missing_from_the_bulk_answer_are_requested_per_port(
     answers: list[tuple[int, str]], failure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rest_line, "PAUSE_S", 0)
@@ -194,7 +194,9 @@ def test_over_rest_what_is_not_told_of_all_ports_at_once_is_asked_port_by_port(
 
 
 @pytest.mark.parametrize("status", [401, 502])
-def test_over_rest_who_is_not_let_in_or_finds_nobody_asks_no_port(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_rest_a_refused_login_or_an_unreachable_switch_is_not_asked_per_port(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rest_line, "PAUSE_S", 0)
     with switch([(status, "")] * rest_line.TRIES) as line:
         (found,) = ask_by_rest(line, ["nv show interface -o json"], lambda: True)

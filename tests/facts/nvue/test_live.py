@@ -1,4 +1,4 @@
-"""Facts of NVUE switches of a running lab: what the design says, over both transports, whatever the management does."""
+"""Facts of NVUE switches of a running lab: as designed, over both transports, and with a failing management plane."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ FABRIC = intents.fabric(VALUES)
 pytestmark = needs_lab
 NOT_TOLD = {"lookups", "probes", "nics", "host", "lags", "mlag"}
 LINUX = {KERNEL, interface.OUTAGES, routing.NEXTHOPS, *DISK.commands}
-"""What REST cannot tell."""
+"""What REST cannot report."""
 SHORT_S = 9.0
 
 
@@ -87,12 +87,12 @@ def fabric() -> Fabric:
     return FABRIC
 
 
-def test_a_healthy_switch_tells_every_kind(seen: tuple[Switch, Facts]) -> None:
+def test_a_healthy_switch_reports_every_kind(seen: tuple[Switch, Facts]) -> None:
     _, facts = seen
     assert {kind for kind in KINDS if not isinstance(getattr(facts, kind), Absent)} == set(KINDS) - NOT_TOLD
 
 
-def test_a_switch_is_what_it_was_designed_to_be(seen: tuple[Switch, Facts]) -> None:
+def test_the_system_is_as_designed(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.system, Absent)
     known = (facts.system.hostname, facts.system.version, facts.system.model)
@@ -120,7 +120,7 @@ def test_neighbours_are_those_of_the_cables(seen: tuple[Switch, Facts]) -> None:
     assert ends == {port.name: [port.peer] for port in switch.ports}
 
 
-def test_modules_show_the_lanes_of_their_port(seen: tuple[Switch, Facts]) -> None:
+def test_modules_have_the_lanes_of_their_port(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.modules, Absent)
     assert set(facts.modules) == {port.name for port in switch.ports}
@@ -136,14 +136,14 @@ def test_modules_show_the_lanes_of_their_port(seen: tuple[Switch, Facts]) -> Non
         assert all((module.serial, module.part, module.firmware, module.temperature_c, module.voltage_v))
 
 
-def test_bits_arrive_well(seen: tuple[Switch, Facts]) -> None:
+def test_bit_errors_are_few(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.lines, Absent)
     assert set(facts.lines) == {port.name for port in switch.ports}
     assert all(line.ber is not None and 0 < line.ber < 1e-7 for line in facts.lines.values())
 
 
-def test_sessions_and_routes_are_those_of_the_design(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
+def test_sessions_and_routes_are_as_designed(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
     switch, facts = seen
     wanted = expectations(fabric)[switch.name]
     assert not isinstance(facts.sessions, Absent)
@@ -155,7 +155,7 @@ def test_sessions_and_routes_are_those_of_the_design(seen: tuple[Switch, Facts],
     assert {prefix: len(facts.routes[prefix]) for prefix in wanted.widths} == wanted.widths
 
 
-def test_traffic_is_treated_as_designed(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
+def test_qos_is_as_designed(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
     switch, facts = seen
     roce = fabric.lossless.roce.priority
     assert not isinstance(facts.qos, Absent)
@@ -175,7 +175,7 @@ def test_traffic_is_treated_as_designed(seen: tuple[Switch, Facts], fabric: Fabr
         assert qos.cable_m
 
 
-def test_a_watchdog_runs_on_every_lossless_queue(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
+def test_every_lossless_queue_has_a_watchdog(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
     switch, facts = seen
     places = {f"{port.name}/{fabric.lossless.roce.priority}" for port in switch.ports}
     calm = Watchdog(is_on=True, detection_ms=300, restoration_ms=100, action="drop")
@@ -184,18 +184,18 @@ def test_a_watchdog_runs_on_every_lossless_queue(seen: tuple[Switch, Facts], fab
     assert set(facts.buffers) == places
 
 
-def test_counters_are_told_of_every_port_priority_and_queue(seen: tuple[Switch, Facts]) -> None:
+def test_every_port_priority_and_queue_has_counters(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.counters, Absent)
     ports = {port.name for port in switch.ports}
     for name in ("rx_bytes", "tx_drops", "carrier_changes", "ecn_marked", "received_bits", "fec_corrected"):
         assert set(facts.counters[name]) == ports, name
-    assert ("link_downs" in facts.counters) == (switch.role == "leaf")  # told since 5.15
+    assert ("link_downs" in facts.counters) == (switch.role == "leaf")  # reported since 5.15
     for name in ("rx_pause", "tx_pause_us", "buffer_drops", "queue_drops", "queue_tx_bytes", "queue_ecn_marked"):
         assert set(facts.counters[name]) == {f"{port}/{number}" for port in ports for number in range(8)}, name
 
 
-def test_rest_tells_the_same(lab: RunningLab) -> None:
+def test_rest_reports_the_same(lab: RunningLab) -> None:
     over_ssh, over_rest = (look(lab, "leaf02", transport) for transport in TRANSPORTS)
     for kind in ("qos", "routes", "watchdogs", "adaptive_routing"):
         assert getattr(over_ssh, kind) == getattr(over_rest, kind), kind
@@ -222,7 +222,7 @@ def make(lab: RunningLab, *fault: str) -> None:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_what_does_not_answer_takes_no_others_with_it(trouble: RunningLab, transport: str) -> None:
+def test_a_hanging_command_does_not_affect_the_others(trouble: RunningLab, transport: str) -> None:
     with driven(trouble, transport) as driver:
         make(trouble, "hangs", "leaf01")
         found = replies(driver)
@@ -233,7 +233,7 @@ def test_what_does_not_answer_takes_no_others_with_it(trouble: RunningLab, trans
     assert isinstance(facts.interfaces, Absent)
 
 
-def test_what_came_before_it_hung_is_kept(trouble: RunningLab) -> None:
+def test_output_before_a_hang_is_kept(trouble: RunningLab) -> None:
     with driven(trouble) as driver:
         make(trouble, "hangs", "leaf01", "after=3")
         facts = parsed("leaf01", replies(driver))
@@ -243,7 +243,7 @@ def test_what_came_before_it_hung_is_kept(trouble: RunningLab) -> None:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_garbage_is_absent_and_no_fault_of_ours(trouble: RunningLab, transport: str) -> None:
+def test_garbage_is_absent_and_not_a_netkit_error(trouble: RunningLab, transport: str) -> None:
     with driven(trouble, transport) as driver:
         make(trouble, "garbage", "leaf01")
         facts = parsed("leaf01", replies(driver))
@@ -262,7 +262,7 @@ def test_a_slow_switch_still_answers(trouble: RunningLab, transport: str) -> Non
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_switch_that_went_away_is_an_access_error(lab: RunningLab, transport: str) -> None:
+def test_a_lost_switch_is_an_access_error(lab: RunningLab, transport: str) -> None:
     driver = opened(lab, "leaf01", transport)
     driver.close()
     with pytest.raises(AccessError):

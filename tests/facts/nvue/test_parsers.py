@@ -1,4 +1,4 @@
-"""What a switch that runs NVUE answers, and what netkit makes of it."""
+"""Facts from the answers of a switch with NVUE."""
 
 import copy
 import json
@@ -49,7 +49,7 @@ def own(view: View) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_facts_are_as_written(case: str) -> None:
+def test_facts_match_the_expected_file(case: str) -> None:
     check_written(FOLDER / f"{case}.facts.json", read(case))
 
 
@@ -57,18 +57,18 @@ def test_no_case_is_missing() -> None:
     assert CASES == ["5.16.1-documented", "5.16.1-lab", "5.16.1-pair", "5.9.2-documented", "empty", "nothing"]
 
 
-def test_every_kind_a_switch_can_tell_is_yielded() -> None:
+def test_every_kind_a_switch_can_report_is_yielded() -> None:
     assert {kind for view in VIEWS for kind in view.yields} == set(KINDS) - NEVER
 
 
-def test_what_a_switch_looks_up_port_by_port_is_costly() -> None:
+def test_per_port_commands_are_marked_as_costly() -> None:
     for view in VIEWS:
         is_by_port = any("include=" in command for command in view.commands)
         assert view.is_costly == is_by_port == (view.fallback is not None), view.commands
 
 
 @pytest.mark.parametrize(("version", "count"), [("5.9.2", 0), ("5.12.1", 0), ("5.13.0", 3), ("5.16.1", 3), ("", 3)])
-def test_parts_of_all_ports_are_asked_at_once_where_the_release_can(version: str, count: int) -> None:
+def test_details_of_all_ports_are_requested_at_once_where_the_release_can(version: str, count: int) -> None:
     found = views(replace(SUBJECT, version=version))
     at_once = [view for view in found if any("include=" in command for command in view.commands)]
     assert len(at_once) == count
@@ -78,7 +78,7 @@ def test_parts_of_all_ports_are_asked_at_once_where_the_release_can(version: str
     assert set(ports) <= (each if count else commands)
 
 
-def test_parts_tell_the_same_at_once_and_port_by_port() -> None:
+def test_details_are_the_same_at_once_and_per_port() -> None:
     for view in (view for view in VIEWS if view.fallback):
         whole = json.loads(own(view)[-1])
         (path,) = re.findall(r"include=/\*/([a-z/-]+)", view.commands[-1])
@@ -91,12 +91,12 @@ def test_parts_tell_the_same_at_once_and_port_by_port() -> None:
         assert parsed(view.fallback, *found) == parsed(view, *own(view))
 
 
-def test_a_switch_without_ports_is_asked_for_itself_alone() -> None:
+def test_a_switch_without_ports_is_asked_for_system_facts_only() -> None:
     assert [view for view in views(ViewSubject("leaf01")) if view.is_costly] == []
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "Error: nvued is not running", "{", "[1, 2", '{"a": ', "[]", "7", "null"])
-def test_nothing_is_told_by_nothing(text: str) -> None:
+def test_empty_answers_report_nothing(text: str) -> None:
     for view in VIEWS:
         found = parsed(view, *(text for _ in view.commands))
         absent = {kind for kind in view.yields if isinstance(getattr(found, kind), Absent)}
@@ -104,7 +104,7 @@ def test_nothing_is_told_by_nothing(text: str) -> None:
         assert absent == view.yields - empty, view.commands
 
 
-def test_answers_cut_anywhere_are_read_as_far_as_they_go() -> None:
+def test_truncated_answers_are_parsed_as_far_as_they_go() -> None:
     for view in VIEWS:
         texts = own(view)
         for at, text in enumerate(texts):
@@ -114,14 +114,14 @@ def test_answers_cut_anywhere_are_read_as_far_as_they_go() -> None:
 
 @settings(max_examples=examples(60))
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode("utf-8", "replace")))
-def test_any_text_is_survived(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     for view in VIEWS:
         parsed(view, *(text for _ in view.commands))
 
 
 @settings(max_examples=examples(150))
 @given(TREES)
-def test_any_json_is_survived(tree: Any) -> None:
+def test_any_json_is_accepted(tree: Any) -> None:
     text = json.dumps(tree)
     for view in VIEWS:
         parsed(view, *(text for _ in view.commands))
@@ -129,7 +129,7 @@ def test_any_json_is_survived(tree: Any) -> None:
 
 @settings(max_examples=examples(150))
 @given(st.data())
-def test_any_part_may_have_another_shape(data: st.DataObject) -> None:
+def test_any_part_may_have_another_type(data: st.DataObject) -> None:
     view = data.draw(st.sampled_from([view for view in VIEWS if view is not DISK]))
     texts = list(own(view))
     at = data.draw(st.sampled_from([at for at, text in enumerate(texts) if text[:1] in {"{", "["}]))
@@ -145,7 +145,7 @@ def test_any_part_may_have_another_shape(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000, '{"swp1s0": {"link": ' + "9" * 9_000])
-def test_endless_answers_are_survived(text: str) -> None:
+def test_huge_answers_are_accepted(text: str) -> None:
     for view in VIEWS:
         parsed(view, *(text for _ in view.commands))
 
@@ -160,7 +160,7 @@ def test_endless_answers_are_survived(text: str) -> None:
         ({"state": "up"}, True),
     ],
 )
-def test_the_operational_status_says_whether_a_port_is_up_and_else_its_state(link: dict[str, Any], is_up: bool) -> None:
+def test_the_operational_status_of_a_port_takes_precedence_over_its_state(link: dict[str, Any], is_up: bool) -> None:
     ports = next(view for view in VIEWS if "interfaces" in view.yields)
     found = parsed(ports, json.dumps({"swp1s0": {"link": link}}), "").interfaces
     assert not isinstance(found, Absent)
@@ -168,7 +168,7 @@ def test_the_operational_status_says_whether_a_port_is_up_and_else_its_state(lin
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-1", "1e999", "9" * 400, "true", '"12 apples"', "[]", "null"])
-def test_what_is_no_count_is_not_told(number: str) -> None:
+def test_a_malformed_count_is_not_reported(number: str) -> None:
     ports, counting = (view for view in VIEWS if view.yields & {"interfaces", "adaptive_routing"})
     text = f'{{"swp1s0": {{"link": {{"oper-status": "up", "mtu": {number}, "stats": {{"in-pkts": {number}}}}}}}}}'
     found = parsed(ports, text, "").interfaces
@@ -185,7 +185,7 @@ def test_colours_and_warnings_do_not_matter(wrapped: str) -> None:
         assert parsed(view, *shown) == parsed(view, *texts)
 
 
-def test_without_the_answer_of_one_port_the_others_are_told() -> None:
+def test_without_the_answer_of_one_port_the_others_are_reported() -> None:
     subject, whole = answers("5.16.1-lab")
     for view in views(subject):
         texts = tuple(whole[command] for command in view.commands)
@@ -199,7 +199,7 @@ def reading(key: str, value: str, limit: str) -> dict[str, str]:
     return {key: value, **{f"{end}-threshold": limit for end in ends}}
 
 
-def test_a_module_that_was_given_no_limits_has_none() -> None:
+def test_a_module_without_thresholds_has_none() -> None:
     (view,) = (view for view in VIEWS if "modules" in view.yields)
     light = reading("power", "0.8625 mW / -0.64 dBm", "0.0000 mW / -inf dBm")
     current = reading("current", "6.750 mA", "0.000 mA")
@@ -225,14 +225,14 @@ def test_a_module_that_was_given_no_limits_has_none() -> None:
         ("Error: BFD does not run", None),
     ],
 )
-def test_a_session_that_bfd_does_not_list_is_not_watched(peers: object, is_up: bool | None) -> None:
+def test_a_session_that_bfd_does_not_list_has_no_bfd(peers: object, is_up: bool | None) -> None:
     (view,) = (view for view in VIEWS if "sessions" in view.yields)
     found = parsed(view, json.dumps({"swp51": {"state": "established"}}), json.dumps(peers), "").sessions
     assert not isinstance(found, Absent)
     assert found["swp51"].is_bfd_up is is_up
 
 
-def test_a_name_with_half_a_character_can_be_written() -> None:
+def test_a_name_with_a_lone_surrogate_can_be_written() -> None:
     (view,) = (view for view in VIEWS if "neighbors" in view.yields)
     heard = {"caf\udce9": {"port": {"name": "swp1"}, "chassis": {}}}
     found = parsed(view, json.dumps({"swp51": {"lldp": {"neighbor": heard}}}))
@@ -252,5 +252,5 @@ def test_a_name_with_half_a_character_can_be_written() -> None:
         ("never", None),
     ],
 )
-def test_only_what_is_a_duration_is_taken_for_one(parsed: object, seconds: float | None) -> None:
+def test_only_valid_durations_are_accepted(parsed: object, seconds: float | None) -> None:
     assert duration_s(parsed) == seconds

@@ -1,4 +1,4 @@
-"""A real snmpd of one switch, in namespaces of its own, for the tests of what reads it."""
+"""A real snmpd with the tables of one switch, in its own namespaces."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Answers of agents as files: `> COMMAND`, then what came. And what the facts of the test's leaf are."""
+"""Answers of agents as files: `> COMMAND`, then the output; and the facts of the leaf under test."""
 
 from collections.abc import Mapping
 from pathlib import Path

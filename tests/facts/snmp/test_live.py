@@ -1,4 +1,4 @@
-"""Real agents, asked through pysnmp: what they tell, and why one tells nothing."""
+"""Real agents, read through pysnmp: what they report, and why one reports nothing."""
 
 import threading
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnmpAgent]:
 
 
 @pytest.mark.parametrize("platform", case.PLATFORMS)
-def test_a_switch_tells_what_it_shows_and_in_the_words_of_the_cases(
+def test_a_switch_reports_the_same_as_the_recorded_cases(
     platform: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with serving(platform, tmp_path_factory.mktemp(platform)) as running, closing(viewer(running, USER)) as opened:
@@ -32,7 +32,7 @@ def test_a_switch_tells_what_it_shows_and_in_the_words_of_the_cases(
 
 
 @pytest.mark.parametrize("credential", [COMMUNITY, USER], ids=["v2c", "v3"])
-def test_both_versions_are_answered_alike(agent: SnmpAgent, credential: Credential) -> None:
+def test_both_versions_get_the_same_answer(agent: SnmpAgent, credential: Credential) -> None:
     with closing(viewer(agent, credential)) as opened:
         opened.open()
         assert look(opened, "nvue").modules == case.modules("nvue")
@@ -59,21 +59,23 @@ def test_both_versions_are_answered_alike(agent: SnmpAgent, credential: Credenti
         (User(WATCHER.name, priv=WATCHER.priv_secret), 60, "privacy needs authentication too"),
     ],
 )
-def test_who_is_not_let_in_is_told_why(agent: SnmpAgent, credential: Credential, patience_s: float, why: str) -> None:
+def test_a_refused_credential_is_reported_with_the_reason(
+    agent: SnmpAgent, credential: Credential, patience_s: float, why: str
+) -> None:
     with closing(viewer(agent, credential, patience_s=patience_s)) as refused, pytest.raises(AccessError) as caught:
         refused.open()
     assert why in str(caught.value)
     assert not {WATCHER.auth_secret, WATCHER.priv_secret, "wrong-secret", "public"} & set(str(caught.value).split())
 
 
-def test_the_first_of_several_credentials_that_is_let_in_is_used(agent: SnmpAgent) -> None:
+def test_the_first_accepted_credential_is_used(agent: SnmpAgent) -> None:
     with closing(viewer(agent, User("stranger"), USER)) as opened:
         opened.open()
         (reply,) = opened.ask([facts.SYSTEM])
         assert "s leaf-7" in reply.text
 
 
-def test_a_table_nobody_has_is_empty_and_no_failure(agent: SnmpAgent) -> None:
+def test_an_unimplemented_table_is_empty_and_not_a_failure(agent: SnmpAgent) -> None:
     with closing(viewer(agent, USER)) as opened:
         opened.open()
         none, odd = opened.ask([NO_TABLE, "nv show system"])
@@ -81,7 +83,7 @@ def test_a_table_nobody_has_is_empty_and_no_failure(agent: SnmpAgent) -> None:
         assert odd.failure == "not an SNMP query"
 
 
-def test_an_agent_that_falls_silent_is_not_asked_for_everything(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_agent_that_stops_answering_is_not_asked_for_everything(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("silent")
     with serving("frr", folder) as running, closing(viewer(running, COMMUNITY, patience_s=9)) as opened:
         opened.open()
@@ -90,7 +92,7 @@ def test_an_agent_that_falls_silent_is_not_asked_for_everything(tmp_path_factory
     assert (first.failure, second.failure) == ("no answer", "not queried: system got no answer")
 
 
-def test_hanging_up_from_elsewhere_ends_what_is_asked(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_closing_from_another_thread_ends_the_request(tmp_path_factory: pytest.TempPathFactory) -> None:
     with serving("frr", tmp_path_factory.mktemp("late")) as running, closing(viewer(running, COMMUNITY)) as opened:
         opened.open()
         running.end()
@@ -101,7 +103,7 @@ def test_hanging_up_from_elsewhere_ends_what_is_asked(tmp_path_factory: pytest.T
     assert [reply.failure for reply in replies] == ["the connection was closed"] * 2
 
 
-def test_nothing_of_a_credential_is_in_its_text() -> None:
+def test_the_repr_of_a_credential_has_no_secret() -> None:
     assert "fabric-ro" not in repr(COMMUNITY)
     assert WATCHER.auth_secret not in repr(USER)
     assert WATCHER.priv_secret not in repr(USER)

@@ -1,5 +1,3 @@
-"""Walking tables, and values as text."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ ROWS = st.dictionaries(st.tuples(st.integers(1, 4), st.integers(0, 5)), st.integ
 
 
 def answer(held: dict[Oid, int], asked: list[Oid], repetitions: int, most: int) -> list[tuple[Oid, Value | None]]:
-    """Return what an agent answers to GETBULK; it may end its answer after so many values."""
+    """An agent's answer to GETBULK; it may stop after a number of values."""
     found: list[tuple[Oid, Value | None]] = []
     for _ in range(repetitions):
         asked = [min((name for name in held if name > one), default=one) for one in asked]
@@ -31,30 +29,30 @@ def test_a_walk_finds_all_values_of_its_columns_and_no_others(rows: dict[tuple[i
     assert walk.found == {name: value for name, value in rows.items() if name[0] in {1, 3}}
 
 
-def test_a_walk_ends_where_the_agent_has_nothing_more() -> None:
+def test_a_walk_ends_where_the_agent_has_no_more_values() -> None:
     walk = Walk.of(ROOT, (1,)).after([((*ROOT, 1, 1), 5), ((*ROOT, 1, 1), None)])
     assert (walk.is_over, walk.found) == (True, {(1, 1): 5})
 
 
 @pytest.mark.parametrize("answered", [[((*ROOT, 1, 1), 5), ((*ROOT, 1, 1), 5)], []], ids=["circle", "nothing"])
-def test_an_answer_that_leads_nowhere_ends_the_walk(answered: list[tuple[Oid, Value | None]]) -> None:
+def test_a_looping_or_empty_answer_ends_the_walk(answered: list[tuple[Oid, Value | None]]) -> None:
     with pytest.raises(WalkError):
         Walk.of(ROOT, (1,)).after(answered)
 
 
 @given(st.dictionaries(NAMES, VALUES, max_size=6))
-def test_values_are_read_back_as_they_were_written(held: dict[Oid, Value]) -> None:
+def test_values_survive_a_round_trip_as_text(held: dict[Oid, Value]) -> None:
     text = "\n".join(format_row(name, value) for name, value in held.items())
     found = {(column, *index): value for column, rows in table(text).items() for index, value in rows.items()}
     assert found == held
 
 
 @pytest.mark.parametrize("text", [*STRANGE, "1.3 i", "1.3 i x", "1.3 x f", "1.3 q 1", f"1.{'9' * 10} i 1", "3 i 1"])
-def test_what_is_no_value_says_nothing(text: str) -> None:
+def test_a_malformed_value_is_ignored(text: str) -> None:
     assert table(text) == {}
 
 
-def test_a_question_is_read_back_from_its_command() -> None:
+def test_a_query_is_parsed_from_its_command() -> None:
     asked = SnmpQuery("ifXTable", (1, 3, 6, 1, 2, 1, 31, 1, 1, 1), (1, 6))
     assert asked.command == "walk ifXTable 1.3.6.1.2.1.31.1.1.1 1,6"
     assert parse_command(asked.command) == asked

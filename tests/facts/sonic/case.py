@@ -1,4 +1,4 @@
-"""What SONiC switches answered, as files: one for each command, and the facts they stand for."""
+"""Answers of SONiC switches as files: one for each command, and the expected facts."""
 
 import json
 from pathlib import Path
@@ -28,11 +28,11 @@ ADAPTER = TypeAdapter(Facts)
 
 
 def texts(case: str, view: View) -> list[str]:
-    """Return what the commands of a view print."""
+    """The output of the commands of a view."""
     return [(FOLDER / case / FILES[command]).read_text(encoding="utf-8") for command in view.commands]
 
 
 def parsed(facts: Facts) -> dict[str, Any]:
-    """Return facts as plain values."""
+    """Facts as plain values."""
     found: dict[str, Any] = json.loads(ADAPTER.dump_json(facts, exclude_defaults=True))
     return found

@@ -1,4 +1,4 @@
-"""Facts of SONiC switches from what they print: whole, of several releases, and what none of them should print."""
+"""Facts from the output of SONiC switches: complete, of several releases, and malformed."""
 
 import fnmatch
 import json
@@ -37,7 +37,7 @@ def whole(case: str, ports: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_facts_are_as_written(case: str) -> None:
+def test_facts_match_the_expected_file(case: str) -> None:
     ports = ("Ethernet0",) if case.startswith("202305") else ("Ethernet0", "Ethernet8")
     file = FOLDER / case / "facts.json"
     found = whole(case, ports)
@@ -51,11 +51,11 @@ def test_there_are_cases() -> None:
     assert set(FILES) == {command for view in VIEWS for command in view.commands}
 
 
-def test_views_find_all_that_is_not_of_a_host() -> None:
+def test_views_yield_every_kind_that_is_not_of_a_host() -> None:
     assert set().union(*(view.yields for view in VIEWS)) == set(KINDS) - OF_OTHERS
 
 
-def test_ports_that_are_not_in_use_are_left_out_where_they_only_cost() -> None:
+def test_unused_ports_are_left_out_where_they_only_cost_time() -> None:
     found = whole(CASES[-1], ("Ethernet0",))
     for kind in ("qos", "lines"):
         assert set(found[kind]) == {"Ethernet0"}
@@ -65,7 +65,7 @@ def test_ports_that_are_not_in_use_are_left_out_where_they_only_cost() -> None:
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: "+".join(sorted(view.yields)))
 @pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
-def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> None:
+def test_an_unparsable_answer_is_absent_with_a_reason(view: View, text: str) -> None:
     found = view.parse(*(text for _ in view.commands))
     for kind in view.yields:
         fact = getattr(found, kind)
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> N
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: "+".join(sorted(view.yields)))
-def test_an_answer_may_end_anywhere(view: View, case: str) -> None:
+def test_an_answer_may_be_truncated_anywhere(view: View, case: str) -> None:
     given = texts(case, view)
     for index, text in enumerate(given):
         for end in (*range(0, len(text), STEP), *range(max(0, len(text) - 30), len(text))):
@@ -85,7 +85,7 @@ def test_an_answer_may_end_anywhere(view: View, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_dump_that_is_cut_off_is_absent_not_short(case: str) -> None:
+def test_a_truncated_dump_is_absent_and_not_partial(case: str) -> None:
     for view in VIEWS:
         first, *rest = texts(case, view)
         if first.startswith("{") and "sonic-db-dump" in view.commands[0]:
@@ -95,13 +95,13 @@ def test_a_dump_that_is_cut_off_is_absent_not_short(case: str) -> None:
 
 @settings(max_examples=examples(60))
 @given(st.text(max_size=200), st.sampled_from(VIEWS))
-def test_any_text_is_taken(text: str, view: View) -> None:
+def test_any_text_is_accepted(text: str, view: View) -> None:
     assert isinstance(view.parse(*(text for _ in view.commands)), Facts)
 
 
 @settings(max_examples=examples(80))
 @given(st.data(), st.sampled_from(VIEWS), st.sampled_from(CASES))
-def test_an_answer_may_have_any_shape(data: st.DataObject, view: View, case: str) -> None:
+def test_an_answer_may_have_any_type(data: st.DataObject, view: View, case: str) -> None:
     assert isinstance(view.parse(*(data.draw(changed(text)) for text in texts(case, view))), Facts)
 
 
@@ -110,7 +110,7 @@ def test_without_bgpd_the_reason_says_so() -> None:
     assert routing.sessions(said).sessions == Absent("bgpd does not run")
 
 
-def test_no_table_that_holds_a_secret_is_asked_for() -> None:
+def test_no_table_with_a_secret_is_requested() -> None:
     secret = ("SNMP_USER|a", "SNMP_COMMUNITY|a", "SNMP_AGENT_ADDRESS_CONFIG|a", "TACPLUS|global", "TACPLUS_SERVER|a")
     more = ("RADIUS|global", "RADIUS_SERVER|a", "LDAP|global", "NTP_KEY|1", "MACSEC_PROFILE|a", "BGP_NEIGHBOR|a")
     users = ("SSH_SERVER|POLICIES", "BGP_SESSIONS|a", "BGP_MONITORS|a", "RESTAPI|certs", "GNMI|certs", "KDUMP|config")
@@ -122,7 +122,7 @@ def row(key: str, **fields: str) -> dict[str, Any]:
     return {key: {"type": "hash", "value": fields}}
 
 
-def test_a_module_that_was_given_no_limits_has_none() -> None:
+def test_a_module_without_thresholds_has_none() -> None:
     (view,) = (view for view in VIEWS if "modules" in view.yields)
     ends = ("lowalarm", "lowwarning", "highwarning", "highalarm")
     zeros = {f"{name}{end}": "0.0" for name in ("temp", "vcc", "txbias") for end in ends}
@@ -145,14 +145,14 @@ def test_a_module_that_was_given_no_limits_has_none() -> None:
         ("bfdd is not running", None),
     ],
 )
-def test_a_session_that_bfd_does_not_list_is_not_watched(peers: str, is_up: bool | None) -> None:
+def test_a_session_that_bfd_does_not_list_has_no_bfd(peers: str, is_up: bool | None) -> None:
     summary = json.dumps({"peers": {"Ethernet0": {"state": "Established"}}})
     found = routing.sessions(f"{summary}\n{peers}\n").sessions
     assert not isinstance(found, Absent)
     assert found["Ethernet0"].is_bfd_up is is_up
 
 
-def test_of_several_routes_the_best_counts_and_ports_that_are_down_carry_nothing() -> None:
+def test_of_several_routes_the_best_counts_and_down_ports_are_no_next_hops() -> None:
     hops = [
         {"dev": "Ethernet0"},
         {"dev": "Ethernet4", "flags": ["dead", "linkdown"]},
@@ -167,7 +167,7 @@ def test_of_several_routes_the_best_counts_and_ports_that_are_down_carry_nothing
     assert found == {"10.0.0.1/32": ("Ethernet0", "Ethernet8"), "0.0.0.0/0": ()}
 
 
-def test_a_name_with_half_a_character_can_be_written() -> None:
+def test_a_name_with_a_lone_surrogate_can_be_written() -> None:
     (view,) = (view for view in VIEWS if "neighbors" in view.yields)
     shown = json.dumps(row("LLDP_ENTRY_TABLE:Ethernet0", lldp_rem_sys_name="caf\udce9"))
     assert view.parse(shown).neighbors == {"Ethernet0": (Neighbor("caf?"),)}

@@ -1,4 +1,4 @@
-"""Facts of SONiC switches of a running lab, an old and a new release: what the design says, whatever the management."""
+"""Facts of SONiC switches of a running lab, of an old and a new release, also with a failing management plane."""
 
 from collections.abc import Callable, Iterator
 
@@ -53,7 +53,7 @@ def driver(lab: RunningLab) -> Iterator[SonicDriver]:
 
 @pytest.fixture
 def breaking(lab: RunningLab) -> Iterator[Break]:
-    """Break things; all are healed in the end."""
+    """Inject faults; all are healed at the end."""
 
     def broken(*fault: str) -> None:
         done = lab.lab("break", *fault)
@@ -93,13 +93,13 @@ def seen(request: pytest.FixtureRequest, lab: RunningLab, fabric: Fabric) -> tup
     return fabric.switch(request.param), look(lab, fabric, request.param)
 
 
-def test_a_healthy_switch_tells_all_but_what_sonic_has_not(seen: tuple[Switch, Facts]) -> None:
+def test_a_healthy_switch_reports_everything_sonic_supports(seen: tuple[Switch, Facts]) -> None:
     _, facts = seen
     assert {kind for kind in KINDS if not isinstance(getattr(facts, kind), Absent)} == set(KINDS) - NOT_TOLD
     assert facts.adaptive_routing == Absent("community SONiC has no adaptive routing")
 
 
-def test_a_switch_is_what_it_was_designed_to_be(seen: tuple[Switch, Facts]) -> None:
+def test_the_system_is_as_designed(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.system, Absent)
     assert (facts.system.hostname, facts.system.version, facts.system.model) == (
@@ -132,7 +132,7 @@ def test_neighbours_are_those_of_the_cables(seen: tuple[Switch, Facts]) -> None:
     }
 
 
-def test_modules_show_the_lanes_of_their_port(seen: tuple[Switch, Facts]) -> None:
+def test_modules_have_the_lanes_of_their_port(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.modules, Absent)
     assert set(facts.modules) == {port.name for port in switch.ports}
@@ -146,14 +146,14 @@ def _values(lane: Lane) -> tuple[object, ...]:
     return lane.rx_dbm, lane.tx_dbm, lane.bias_ma, lane.has_rx_loss, lane.has_tx_fault
 
 
-def test_bits_arrive_well(seen: tuple[Switch, Facts]) -> None:
+def test_bit_errors_are_few(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.lines, Absent)
     assert {name: line.fec for name, line in facts.lines.items()} == {port.name: "rs" for port in switch.ports}
     assert all(line.ber is not None and 0 < line.ber < 1e-7 for line in facts.lines.values())
 
 
-def test_sessions_and_routes_are_those_of_the_design(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
+def test_sessions_and_routes_are_as_designed(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
     switch, facts = seen
     wanted = expectations(fabric)[switch.name]
     assert not isinstance(facts.sessions, Absent)
@@ -165,7 +165,7 @@ def test_sessions_and_routes_are_those_of_the_design(seen: tuple[Switch, Facts],
     assert {prefix: len(facts.routes[prefix]) for prefix in wanted.widths} == wanted.widths
 
 
-def test_traffic_is_treated_as_designed(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
+def test_qos_is_as_designed(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
     switch, facts = seen
     roce = fabric.lossless.roce.priority
     assert not isinstance(facts.qos, Absent)
@@ -183,7 +183,7 @@ def test_traffic_is_treated_as_designed(seen: tuple[Switch, Facts], fabric: Fabr
         assert fabric.lossless.cnp.priority in qos.strict
 
 
-def test_a_watchdog_runs_on_every_lossless_queue(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
+def test_every_lossless_queue_has_a_watchdog(seen: tuple[Switch, Facts], fabric: Fabric) -> None:
     switch, facts = seen
     roce = fabric.lossless.roce.priority
     assert not isinstance(facts.watchdogs, Absent)
@@ -211,13 +211,13 @@ FAULTS = (
 )
 
 
-def test_faults_show_where_they_are(lab: RunningLab, breaking: Break, fabric: Fabric) -> None:
+def test_faults_are_visible_where_they_are(lab: RunningLab, breaking: Break, fabric: Fabric) -> None:
     for fault in FAULTS:
         breaking(*fault)
     until(lambda: shown(look(lab, fabric, "leaf01")) == WANTED, "all faults show on their ports and nowhere else")
 
 
-def test_routes_are_back_once_cables_are(lab: RunningLab, breaking: Break, fabric: Fabric) -> None:
+def test_routes_return_with_the_cables(lab: RunningLab, breaking: Break, fabric: Fabric) -> None:
     breaking("wrong-cable", "leaf01:Ethernet256")
     until(lambda: heard(lab, fabric) == ["spine02", "spine01"], "the neighbours have changed places")
     assert lab.lab("heal", "--all").returncode == 0
@@ -246,7 +246,7 @@ WANTED = {
 
 
 def shown(facts: Facts) -> dict[str, set[object]]:
-    """Return what is wrong with a switch, by simple limits."""
+    """What is wrong with a switch, by simple thresholds."""
     assert not isinstance(facts.modules, Absent)
     assert not isinstance(facts.lines, Absent)
     assert not isinstance(facts.watchdogs, Absent)
@@ -261,7 +261,7 @@ def shown(facts: Facts) -> dict[str, set[object]]:
     }
 
 
-def test_a_drain_shows_until_it_ends(lab: RunningLab, driver: SonicDriver, fabric: Fabric) -> None:
+def test_a_drain_is_visible_until_it_ends(lab: RunningLab, driver: SonicDriver, fabric: Fabric) -> None:
     for change, is_draining in ((driver.drain, True), (driver.undrain, False)):
         change()
         sessions = look(lab, fabric, "leaf01").sessions
@@ -269,7 +269,7 @@ def test_a_drain_shows_until_it_ends(lab: RunningLab, driver: SonicDriver, fabri
         assert {session.is_draining for session in sessions.values()} == {is_draining}
 
 
-def test_commands_that_hang_take_no_others_with_them(lab: RunningLab, breaking: Break, fabric: Fabric) -> None:
+def test_hanging_commands_do_not_affect_the_others(lab: RunningLab, breaking: Break, fabric: Fabric) -> None:
     breaking("hangs", "leaf01")
     hasty = opened(lab, "leaf01", timeout_s=SHORT_S)
     found = replies(hasty, fabric, "leaf01")
@@ -279,7 +279,7 @@ def test_commands_that_hang_take_no_others_with_them(lab: RunningLab, breaking: 
     assert found[COUNTERS].failure == "does not end"
 
 
-def test_garbage_is_absent_and_no_fault_of_ours(breaking: Break, driver: SonicDriver, fabric: Fabric) -> None:
+def test_garbage_is_absent_and_not_a_netkit_error(breaking: Break, driver: SonicDriver, fabric: Fabric) -> None:
     breaking("garbage", "leaf01")
     found = replies(driver, fabric, "leaf01")
     facts = assemble.facts(views(subject(fabric, fabric.switch("leaf01"))), found)
@@ -292,7 +292,7 @@ def test_a_slow_switch_still_answers(breaking: Break, driver: SonicDriver, fabri
     assert [reply.failure for reply in replies(driver, fabric, "leaf01").values()] == [""] * 9
 
 
-def test_a_switch_that_went_away_is_an_access_error(driver: SonicDriver, fabric: Fabric) -> None:
+def test_a_lost_switch_is_an_access_error(driver: SonicDriver, fabric: Fabric) -> None:
     driver.close()
     with pytest.raises(AccessError):
         replies(driver, fabric, "leaf01")
