@@ -1,4 +1,4 @@
-"""Drivers of switches in a lab, as netkit itself builds them."""
+"""Drivers of lab switches, built by the code of netkit."""
 
 import json
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ SECRETS = {"LOGIN_HASH": "$6$abc$def"}
 
 
 def secret(name: str) -> str:
-    """Return a secret; each is unlike anything else that a device prints."""
+    """A secret; each is unlike anything else that a device prints."""
     return SECRETS.get(name, f"hidden-{name.lower()}-9184")
 
 
 def endpoint(lab: RunningLab, device: str, platform: str, **changes: Any) -> Endpoint:
-    """Return how a device of a lab is reached."""
+    """How a device of a lab is reached."""
     folder = lab.home / lab.name
     found = json.loads((folder / "lab.json").read_text(encoding="utf-8"))["devices"][device]
     is_eapi = platform == "eos"
@@ -58,13 +58,13 @@ def driver(lab: RunningLab, device: str, platform: str, **changes: Any) -> Itera
 
 
 def candidate(platform: str, opened: Driver, files: Files, *, owner: Files | None = None) -> Candidate:
-    """Return what makes a device what files say, as a plan finds it."""
+    """The candidate that makes a device run these files, as a plan builds it."""
     found = compare(MODELS[platform], opened.running_files(), files, owner=owner)
     return Candidate(files, found.changes, "files" if platform == "frr" else "session")
 
 
 def deploy(platform: str, opened: Driver, files: Files) -> int:
-    """Make a device what files say, and confirm; return the number of changes."""
+    """Make a device run these files, and confirm; return the number of changes."""
     made = candidate(platform, opened, files)
     opened.load_candidate(made)
     if made.changes:
@@ -74,7 +74,7 @@ def deploy(platform: str, opened: Driver, files: Files) -> int:
 
 
 def files_of(fabric: Fabric, name: str) -> dict[str, str]:
-    """Return a switch's rendered files that are compared."""
+    """The rendered files of a switch that are compared."""
     (device,) = render(fabric, [fabric.switch(name)], Engine())
     model = MODELS[fabric.switch(name).platform]
     return {file: text for file, text in device.files.items() if model.reads(file)}
@@ -82,7 +82,7 @@ def files_of(fabric: Fabric, name: str) -> dict[str, str]:
 
 @contextmanager
 def broken(lab: RunningLab, fault: str, device: str, *options: str) -> Iterator[None]:
-    """Make a fault of a device for the length of a block."""
+    """Inject a fault of a device for the length of a block."""
     assert lab.lab("break", fault, device, *options).returncode == 0
     try:
         yield
@@ -91,7 +91,7 @@ def broken(lab: RunningLab, fault: str, device: str, *options: str) -> Iterator[
 
 
 def is_reachable(lab: RunningLab, device: str, platform: str) -> bool:
-    """Whether a device lets a driver in."""
+    """Whether a driver can log in to a device."""
     try:
         with driver(lab, device, platform):
             return True

@@ -1,4 +1,4 @@
-"""NAPALM's getters that a Linux switch of a lab answers, held against the design."""
+"""NAPALM getters of a lab's Linux switch, compared with the design."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.lab.running import until
 
 
 def assert_answered(device: Any, fabric: Fabric, name: str, other: str) -> None:
-    """Compare what a switch says of addresses, routes and neighbours with the design; another switch is reached."""
+    """Compare addresses, routes and neighbors of a switch with the design, and ping another switch."""
     switch, far = fabric.switch(name), fabric.switch(other)
     by_interface = device.get_interfaces_ip()
     assert any(str(switch.loopback) in families.get("ipv4", {}) for families in by_interface.values())

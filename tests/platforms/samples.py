@@ -1,4 +1,4 @@
-"""Rendered files of small fabrics, for tests that read configurations."""
+"""Rendered files of small fabrics, for tests that parse configurations."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -26,14 +26,14 @@ EVERYTHING = {
 
 
 def files_of(fabric: Fabric) -> dict[str, Files]:
-    """Return the files of every device; what is only meant for people has no place in a plan."""
+    """The files of every device, without those that are only documentation and never in a plan."""
     devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     return {found.device: dict(found.files) for found in render(fabric, devices, ENGINE)}
 
 
 @lru_cache
 def samples(platform: str) -> Mapping[str, Files]:
-    """Return the files of all devices of a platform, in two versions and with and without much in use."""
+    """The files of all devices of a platform, for two releases and with few and many features."""
     return dict(_samples(platform))
 
 
@@ -52,7 +52,7 @@ def _samples(platform: str) -> Iterator[tuple[str, Files]]:
 
 
 def all_samples() -> list[tuple[str, str]]:
-    """Return every platform with the name of each of its samples."""
+    """Every platform with the name of each of its samples."""
     found = [(platform, name) for platform in MODELS for name in samples(platform)]
     assert len(found) >= 20 * len(MODELS)
     return found

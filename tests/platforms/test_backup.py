@@ -1,4 +1,4 @@
-"""Backups: the same configuration without a secret in it, whatever the order a device prints it in."""
+"""Backups: the same configuration without its secrets, in whatever order a device prints it."""
 
 import re
 
@@ -16,7 +16,7 @@ PLACEHOLDER = re.compile(r"@secret:\w+@")
 
 
 @pytest.mark.parametrize("platform", MODELS)
-def test_a_backup_means_the_same_and_holds_no_secret(platform: str) -> None:
+def test_a_backup_has_the_same_meaning_and_no_secret(platform: str) -> None:
     model = MODELS[platform]
     secrets = 0
     for files in samples(platform).values():
@@ -30,7 +30,7 @@ def test_a_backup_means_the_same_and_holds_no_secret(platform: str) -> None:
     assert secrets or platform == "linux"
 
 
-def test_a_secret_where_only_the_intent_expects_one_is_masked_too() -> None:
+def test_a_secret_that_only_the_intent_expects_is_masked_too() -> None:
     files = samples("eos")["spine01"] if "spine01" in samples("eos") else next(iter(samples("eos").values()))
     (name,) = (name for name in files if MODELS["eos"].reads(name))
     running = {name: f"{files[name]}\nbanner motd {WORD}\n"}
@@ -100,7 +100,7 @@ trapsess -v 3 -u noc -a SHA -A hunter2 192.0.2.1
 
 
 @pytest.mark.parametrize("platform", BY_HAND)
-def test_secrets_of_what_netkit_never_writes_are_masked_too(platform: str) -> None:
+def test_secrets_of_features_that_netkit_never_renders_are_masked_too(platform: str) -> None:
     model, files = MODELS[platform], BY_HAND[platform]
     kept = without_secrets(model, files, {})
     text = joined(kept)
@@ -110,7 +110,7 @@ def test_secrets_of_what_netkit_never_writes_are_masked_too(platform: str) -> No
     assert joined(without_secrets(model, again, {})) == text
 
 
-def test_what_is_no_secret_stays() -> None:
+def test_other_values_stay() -> None:
     lines = ["ntp server 192.0.2.7", "snmp-server host 192.0.2.5 vrf MGMT version 3 auth noc"]
     kept = without_secrets(MODELS["eos"], {"eos.cfg": "".join(f"{line}\n" for line in lines)}, {})
     assert sorted((kept["eos.cfg"] or "").splitlines()) == sorted(lines)
@@ -123,11 +123,11 @@ TEXTS = st.text("ab \n{}:#", max_size=40).map(lambda text: text if not text or t
 
 
 @given(st.dictionaries(NAMES, st.none() | TEXTS, min_size=1))
-def test_what_is_joined_comes_apart_again(files: dict[str, str | None]) -> None:
+def test_joined_files_can_be_split_again(files: dict[str, str | None]) -> None:
     assert separated(joined(files)) == files
 
 
 @given(st.text())
-def test_any_other_text_is_no_backup(text: str) -> None:
+def test_any_other_text_is_not_a_backup(text: str) -> None:
     if not text.startswith("==> "):
         assert separated(text) == {}

@@ -1,6 +1,6 @@
-"""A drain that ends while a change waits for its confirmation, on each NOS: kept, taken back, or when time is up.
+"""A drain that ends while a change is pending, on each NOS: confirmed, rolled back, or reverted by its timer.
 
-Every day on one: the tests of each driver drain it across a change, too.
+By default on one NOS: the tests of each driver drain it across a change, too.
 """
 
 import time
@@ -27,7 +27,7 @@ LONG_S, SHORT_S = 600, 12
 
 @pytest.fixture(scope="module", params=daily(["nvue", "sonic", "eos", "frr"], "nvue"))
 def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Boot a fabric of 2 leaves and 2 spines; what it is to be differs in what it filters."""
+    """Boot a fabric of 2 leaves and 2 spines, and an intent that differs in its filters."""
     platform = request.param
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), values(platform)), name=f"d{platform[0]}") as lab:
         yield Fleet(lab, Path(), built(values(platform, CHANGE)))
@@ -44,14 +44,14 @@ def opened(fleet: Fleet) -> Iterator[Driver]:
 
 
 def runs(fleet: Fleet, driver: Driver) -> Config:
-    """Return what the spine runs, and in passing that it is what it seems to be over a new connection."""
+    """The running configuration of the spine, which a new connection reads the same."""
     model = MODELS[fleet.fabric.switch(SPINE).platform]
     intended = fleet.intended()[SPINE]
     return model.parse({file: text for file, text in driver.running_files().items() if file in intended and text})
 
 
 def is_drained(fleet: Fleet) -> bool:
-    """Whether the spine asks its neighbours to go around it."""
+    """Whether the spine asks its neighbors to avoid it."""
     if fleet.fabric.switch(SPINE).platform == "eos":
         return "NETKIT-DRAIN" in fleet.lab.shell(SPINE, "FastCli -p 15 -c 'show running-config'")
     return "bgp graceful-shutdown" in fleet.lab.run(SPINE, "vtysh", "-c", "show running-config")
@@ -69,17 +69,17 @@ def applied(fleet: Fleet, driver: Driver, revert_s: int) -> None:
 
 
 def startup(driver: Any) -> str:
-    """Return what the spine would boot with, by NAPALM's getter, without remarks: EOS drops them when it saves."""
+    """The startup configuration of the spine by NAPALM's getter, without comments, which EOS drops when it saves."""
     rows = str(driver.get_config("startup")["startup"]).splitlines()
     assert rows
     return "\n".join(row for row in rows if not row.lstrip().startswith("!"))
 
 
 @pytest.mark.parametrize("is_drained_again", [False, True])
-def test_what_is_taken_back_is_as_it_was(fleet: Fleet, *, is_drained_again: bool) -> None:
+def test_a_rolled_back_change_leaves_no_trace(fleet: Fleet, *, is_drained_again: bool) -> None:
     with opened(fleet) as driver:
         driver.drain()
-        driver.undrain()  # from now on startup is as the switch itself writes it
+        driver.undrain()  # so that startup is as the switch itself writes it
         before, saved = runs(fleet, driver), startup(driver)
         applied(fleet, driver, LONG_S)
         intended = runs(fleet, driver)
@@ -102,7 +102,7 @@ def test_what_is_taken_back_is_as_it_was(fleet: Fleet, *, is_drained_again: bool
     assert not is_drained(fleet)
 
 
-def test_when_time_is_up_it_is_as_it_was_but_for_the_drain(fleet: Fleet) -> None:
+def test_an_expired_timer_restores_everything_but_the_drain(fleet: Fleet) -> None:
     with opened(fleet) as driver:
         before, saved = runs(fleet, driver), startup(driver)
         applied(fleet, driver, SHORT_S)
@@ -116,7 +116,7 @@ def test_when_time_is_up_it_is_as_it_was_but_for_the_drain(fleet: Fleet) -> None
     assert not is_drained(fleet)
 
 
-def test_what_is_confirmed_stays_and_is_saved_without_the_drain(fleet: Fleet) -> None:
+def test_a_confirmed_change_is_saved_without_the_drain(fleet: Fleet) -> None:
     with opened(fleet) as driver:
         saved = startup(driver)
         applied(fleet, driver, LONG_S)

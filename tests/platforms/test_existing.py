@@ -1,4 +1,4 @@
-"""What a running configuration says about the design: rendered ones say what was designed; others raise nothing."""
+"""The design described by a running configuration: rendered ones give the whole design; no other one raises."""
 
 import math
 from dataclasses import replace
@@ -85,7 +85,7 @@ SPECIAL = [
 
 
 def described(fabric: Fabric, switch: Switch) -> ExistingSwitch:
-    """Return what a configuration has to say that expresses the whole design."""
+    """The description of the design that a configuration gives."""
     lossless, services, routing = fabric.lossless, fabric.services, fabric.routing
     management = switch.management
     return ExistingSwitch(
@@ -155,13 +155,13 @@ def parsed(fabric: Fabric, switch: Switch) -> Config:
 
 
 def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
-    """Read what is rendered, without ports that are not in use, and without what the design does not decide alone.
+    """Parse rendered files, without unused ports, and without what a configuration cannot express exactly.
 
     A cable length is rounded up to a row of the vendor's table, and explicit headroom follows from it. EOS has only the
     headroom, and Linux neither. IPv6 is compared where it is adopted.
     """
     found = replace(EXISTING[switch.platform](parsed(fabric, switch)), addresses_v6={}, gateways_v6=())
-    if not switch.ports:  # of classes that nothing uses, each NOS holds other parts
+    if not switch.ports:  # each NOS keeps other parts of classes that nothing uses
         found = replace(found, qos=ExistingQos())
     used = {port.name for port in switch.ports}
     assert used <= {port.name for port in found.ports}
@@ -172,7 +172,7 @@ def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
 
 
 def has_room(switch: Switch, port: ExistingPort) -> bool:
-    """Whether a port has room for its cable: on NVUE and EOS that of the longest of the switch, none on FRR."""
+    """Whether a port has headroom for its cable: on NVUE and EOS that of the switch's longest, none on FRR."""
     if switch.platform == "eos":
         return port.xoff_bytes == max(one.profile.headroom.xoff_bytes for one in switch.ports if one.profile.headroom)
     if switch.platform == "frr":
@@ -183,10 +183,10 @@ def has_room(switch: Switch, port: ExistingPort) -> bool:
 
 
 def expressed(fabric: Fabric, switch: Switch) -> ExistingSwitch:
-    """Return what is designed, without what the configuration of the NOS does not hold."""
+    """The design without what the configuration of the NOS does not hold."""
     whole = described(fabric, switch)
     found = EXPRESSED[switch.platform](fabric, switch, whole)
-    if not switch.fabric_ports:  # timers are those of peer groups, which are not rendered without neighbours
+    if not switch.fabric_ports:  # timers belong to peer groups, which are not rendered without neighbors
         found = replace(found, keepalive_s=None, hold_s=None, connect_s=None, bfd_interval_ms=None, bfd_multiplier=None)
     return replace(found, ports=tuple(sorted(found.ports, key=lambda port: port.name)))
 
@@ -196,7 +196,7 @@ def expressed_by_sonic(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -
     return replace(
         whole,
         qos=replace(whole.qos, pool_percent=None) if has_sizes_only else whole.qos,
-        adaptive_routing=None,  # community SONiC has none
+        adaptive_routing=None,  # not supported by community SONiC
         asn=switch.asn,
         services=replace(whole.services, users=()),  # accounts are those of Linux
     )
@@ -222,15 +222,15 @@ def expressed_by_nvue(fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
             whole.qos,
             dscp_to_priority={dscp: rest.get(one, one) for dscp, one in whole.qos.dscp_to_priority.items()},
             weights={rest.get(one, one): weight for one, weight in whole.qos.weights.items()},
-            cnp_shape_percent=None,  # no shaper of a strict class
+            cnp_shape_percent=None,  # a strict class has no shaper
             watchdog_restoration_ms=None,  # one poll without pauses
-            watchdog_action="",  # it drops, and has no other
+            watchdog_action="",  # always drop
         ),
     )
 
 
 def has_speed(switch: Switch, port: ExistingPort) -> bool:
-    """Whether NVUE is given the speed of a port, which otherwise follows from the model and the breakout."""
+    """Whether NVUE sets the speed of a port, which otherwise follows from the model and the breakout."""
     fastest = max(split.ports * split.speed_gbps for split in switch.model.splits)
     split = switch.model.split(port.split)
     is_fastest = split is not None and split.ports * split.speed_gbps == fastest
@@ -243,7 +243,7 @@ def expressed_by_eos(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
         whole,
         models=(),
         system_mac="",  # that of the switch
-        # How many lanes a cage has is seen where the last one is in use.
+        # The number of lanes of a cage is visible only where the last one is in use.
         ports=whole.ports if has_split else tuple(replace(port, split="") for port in whole.ports),
         connect_s=None,  # no such timer
         vlan_names={switch.vlan.number: switch.vlan.name} if switch.vlan else {},
@@ -280,7 +280,7 @@ EXPRESSED = {"eos": expressed_by_eos, "frr": expressed_by_frr, "nvue": expressed
 
 @pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.parametrize(("platform", "version"), VERSIONS)
-def test_a_rendered_configuration_says_what_is_designed(platform: str, version: str, scene: str) -> None:
+def test_a_rendered_configuration_describes_the_design(platform: str, version: str, scene: str) -> None:
     fabric = intents.fabric(intents.on_platform(platform, version, SCENES[scene]))
     for switch in fabric.switches:
         assert read(fabric, switch) == expressed(fabric, switch)
@@ -295,7 +295,7 @@ def test_features_of_one_platform_are_read(platform: str, version: str, changes:
 
 @settings(max_examples=examples(25), deadline=None)
 @given(random_intents())
-def test_any_rendered_configuration_says_what_is_designed(values: Values) -> None:
+def test_any_rendered_configuration_describes_the_design(values: Values) -> None:
     fabric = design.build(Intent.model_validate(values), CATALOG)
     for switch in fabric.switches:
         if switch.platform in READ and switch.routing_mode == "split":
@@ -418,7 +418,7 @@ NAMES = {
 @pytest.mark.parametrize("platform", NAMES)
 @settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
-def test_names_and_order_do_not_count(platform: str, data: st.DataObject) -> None:
+def test_names_and_order_do_not_matter(platform: str, data: st.DataObject) -> None:
     config = rendered(platform)
     new = {name: f"x{place}" for place, name in enumerate(data.draw(st.permutations(NAMES[platform])))}
 
@@ -433,7 +433,7 @@ def test_names_and_order_do_not_count(platform: str, data: st.DataObject) -> Non
 
 
 def in_order(found: ExistingSwitch) -> ExistingSwitch:
-    """Return it without the order of servers and ports, which is that of the configuration."""
+    """The result without the order of servers and ports, which is that of the configuration."""
     services = found.services
     return replace(
         found,
@@ -444,13 +444,13 @@ def in_order(found: ExistingSwitch) -> ExistingSwitch:
 
 @cache
 def rendered(platform: str) -> Config:
-    """Return the configuration of a leaf with most of what is read."""
+    """The configuration of a leaf with most of what is parsed."""
     fabric = intents.fabric(
         intents.on_platform(platform, PLATFORMS[platform].newest_version, {**SCENES["numbers"], "attachment": "vlan"})
     )
     return parsed(fabric, fabric.switches[0])
 
 
-def test_numbers_and_majorities() -> None:
+def test_the_most_frequent_numbers_are_used() -> None:
     assert [number(text) for text in ("12", " 7 ", "-1", "1.5", "", None, "9" * 5000, "\u0663")] == [12, 7, *[None] * 6]
     assert [most([None, 2, 1, 1]), most([3, 4]), most([None])] == [1, 3, None]

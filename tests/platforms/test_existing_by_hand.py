@@ -1,4 +1,4 @@
-"""Configurations that netkit did not write: other names, another order, forms of other releases."""
+"""Configurations not written by netkit: other names, another order, forms of other releases."""
 
 import textwrap
 from dataclasses import replace
@@ -27,7 +27,7 @@ def read(platform: str, text: str) -> ExistingSwitch:
 
 
 def roce_blocks(lossless: int, strict: int, *others: int) -> dict[int, int]:
-    """Return the map of DSCPs in blocks of eight where all but two priorities share a class with the first of them."""
+    """The DSCP map in blocks of eight where all but two priorities share a class with the first of them."""
     return {dscp: one if one in {lossless, strict} else others[0] for dscp, one in BLOCKS.items()}
 
 
@@ -568,7 +568,7 @@ def test_eos_with_pfc_off_everywhere_has_no_lossless_port() -> None:
     assert not any(port.is_lossless for port in found.ports)
 
 
-def test_eos_with_all_lanes_in_use_says_how_cages_are_split() -> None:
+def test_eos_with_all_lanes_in_use_reveals_the_breakouts() -> None:
     found = read("eos", "interface Ethernet1/1\n   speed 200g-2\ninterface Ethernet2/5\n   speed 400g-4\n")
     assert [port.split for port in found.ports] == ["4x200G", "2x400G"]
 
@@ -589,7 +589,7 @@ HEADINGS = [
 
 
 @pytest.mark.parametrize(("platform", "text", "model", "version"), HEADINGS)
-def test_headings_name_model_and_release(platform: str, text: str, model: str, version: str) -> None:
+def test_headers_name_model_and_release(platform: str, text: str, model: str, version: str) -> None:
     files = {MODELS[platform].files[0]: textwrap.dedent(text)}
     assert heading(platform, files) == ExistingHeading(model, version)
 

@@ -1,4 +1,4 @@
-"""What hand-written files of a Linux switch with FRR say: other names, other order, another style than netkit's."""
+"""Hand-written files of a Linux switch with FRR: other names, order and style than rendered ones."""
 
 from ipaddress import IPv6Interface
 
@@ -111,7 +111,7 @@ def existing(files: Files) -> ExistingSwitch:
     return EXISTING["frr"](MODEL.parse(files))
 
 
-def test_files_of_ones_own_are_read() -> None:
+def test_hand_written_files_are_read() -> None:
     found = existing({"frr.conf": FRR_CONF, "netplan.yaml": NETPLAN, **OTHERS})
     assert found == ExistingSwitch(
         hostname="torn-11",
@@ -160,12 +160,12 @@ def test_files_of_ones_own_are_read() -> None:
         ("{ens1: {dhcp4: true}}", ("", "")),
     ],
 )
-def test_without_a_vrf_management_has_the_default_route(netplan: str, expected: tuple[str, str]) -> None:
+def test_without_a_vrf_the_default_route_is_that_of_management(netplan: str, expected: tuple[str, str]) -> None:
     found = existing({"netplan.yaml": f"network: {{version: 2, ethernets: {netplan}}}\n"})
     assert (found.management, found.management_gateway) == expected
     assert [port.name for port in found.ports] == ([] if expected[0] else ["ens1"])
 
 
-def test_numbers_of_bridges_are_no_vlans() -> None:
+def test_numbers_of_bridges_are_not_vlans() -> None:
     bridges = "{br0: {interfaces: [a]}, br7: {interfaces: [b]}, vlan4095: {}, Vlan12: {mtu: 9000}}"
     assert existing({"netplan.yaml": f"network: {{version: 2, bridges: {bridges}}}\n"}).vlans == {12: "Vlan12"}

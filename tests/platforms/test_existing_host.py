@@ -1,4 +1,4 @@
-"""What the files of a GPU host say about the design: rendered ones say what is designed; others what they have."""
+"""The design described by the files of a GPU host: rendered ones give the whole design, others what they contain."""
 
 from functools import cache
 from ipaddress import IPv6Interface
@@ -60,7 +60,7 @@ SCENES: dict[str, Values] = {
 
 
 def described(fabric: Fabric, host: Host) -> ExistingHost:
-    """Return what the files have to say; the models are those of the catalogue with rails at these addresses."""
+    """The description that the files give; the models are those of the catalogue with rails at these PCI addresses."""
     lossless, pci = fabric.lossless, {nic.pci for nic in host.nics}
     names = CATALOG.names("hosts")
     return ExistingHost(
@@ -98,13 +98,13 @@ def agrees(fabric: Fabric) -> None:
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_rendered_files_say_what_is_designed(scene: str) -> None:
+def test_rendered_files_describe_the_design(scene: str) -> None:
     agrees(intents.fabric(intents.values(SCENES[scene])))
 
 
 @settings(max_examples=examples(25), deadline=None)
 @given(random_intents(), st.sampled_from(["netplan", "networkd"]))
-def test_any_rendered_files_say_what_is_designed(values: Values, backend: str) -> None:
+def test_any_rendered_files_describe_the_design(values: Values, backend: str) -> None:
     agrees(design.build(Intent.model_validate({**values, "hosts": {**values["hosts"], "backend": backend}}), CATALOG))
 
 
@@ -188,7 +188,7 @@ done
 QOS = ExistingNicQos(3, None, 48, 6, {26: 3, 48: 6}, {0: 10, 3: 90})
 
 
-def test_files_of_ones_own_are_read() -> None:
+def test_hand_written_files_are_read() -> None:
     files = {
         "etc/netplan/60-rails.yaml": OWN_NETPLAN,
         "etc/netplan/50-cloud-init.yaml": CLOUD_INIT,
@@ -219,7 +219,7 @@ def test_files_of_ones_own_are_read() -> None:
     ]
 
 
-def test_units_of_ones_own_are_read() -> None:
+def test_hand_written_units_are_read() -> None:
     files = {
         "20-a.link": "[Match]\nPath=pci-0000:18:00.0*\n[Link]\nName=rdma0\nMTUBytes=9000\nDescription=leaf7 et12\n",
         "30-a.network": "[Match]\nPath=pci-0000:18:00.0\n[Network]\nAddress=10.9.0.1/31\n",
@@ -269,7 +269,7 @@ def test_units_of_ones_own_are_read() -> None:
         ("mlxconfig -d mlx5_0 -y set CNP_DSCP_P1=48 CNP_802P_PRIO_P1=6", ExistingNicQos(cnp_dscp=48, cnp_priority=6)),
     ],
 )
-def test_commands_are_read_where_they_are_plain(script: str, expected: ExistingNicQos) -> None:
+def test_simple_shell_commands_are_read(script: str, expected: ExistingNicQos) -> None:
     assert existing_host(host_config({"qos": f"#!/bin/sh\n{script}\n"})).qos == expected
 
 
@@ -287,7 +287,7 @@ def test_commands_are_read_where_they_are_plain(script: str, expected: ExistingN
         ("", ""),
     ],
 )
-def test_a_prefix_of_names_is_no_management_interface(value: str, expected: str) -> None:
+def test_an_interface_name_prefix_is_not_a_management_interface(value: str, expected: str) -> None:
     config = host_config({"nccl.conf": f"NCCL_SOCKET_IFNAME={value}\n"})
     assert existing_host(config).management_interface == expected
 
@@ -303,14 +303,14 @@ def test_a_prefix_of_names_is_no_management_interface(value: str, expected: str)
         ("", ""),
     ],
 )
-def test_the_default_route_shows_the_management_interface(route: str, expected: str) -> None:
+def test_the_default_route_reveals_the_management_interface(route: str, expected: str) -> None:
     unit = f"[Match]\nName=bootstrap\n[Network]\nAddress=192.0.2.9/24\n{route}\n"
     rail = "[Match]\nName=rail0\n[Network]\nAddress=10.0.0.1/31\n[Route]\nGateway=10.0.0.0\nTable=100\n"
     config = host_config({"1.network": unit, "2.network": rail})
     assert existing_host(config).management_interface == expected
 
 
-def test_all_rails_and_other_nics_are_still_the_model() -> None:
+def test_all_rails_with_extra_nics_still_match_the_model() -> None:
     rails = [rail.pci for rail in CATALOG.host("hgx-h100-xe9680").rails]
     units = {
         name: text

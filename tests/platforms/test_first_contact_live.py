@@ -1,4 +1,4 @@
-"""Lines planted by hand on FRR before netkit knows it: refused, then left, and there after every change."""
+"""Lines added by hand on FRR before the first contact: refused, then left, and kept through every change."""
 
 from pathlib import Path
 
@@ -17,14 +17,16 @@ def vtysh(lab: RunningLab, *lines: str) -> str:
 
 
 def is_planted(lab: RunningLab) -> bool:
-    """Whether the planted lines run, and are saved for the next start of FRR."""
+    """Whether the added lines run, and are saved for the next start of FRR."""
     texts = (vtysh(lab, "show running-config"), lab.run("leaf01", "cat", "/etc/frr/frr.conf"))
     return all(NAMED in text and f"{MAP}\n set metric 9\n" in text for text in texts)
 
 
 @needs_lab
 @pytest.mark.whole
-def test_lines_planted_by_hand_stay_from_the_first_contact_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_added_by_hand_are_kept_from_the_first_contact_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
     for name in ("SNMP_AUTH", "SNMP_PRIV"):
         monkeypatch.setenv(f"NETKIT_SECRET_{name}", "only-for-this-lab")
@@ -60,7 +62,7 @@ def test_lines_planted_by_hand_stay_from_the_first_contact_on(tmp_path: Path, mo
             assert done.returncode == 0, done.stdout + done.stderr
             assert "leaf01" in done.stdout
             assert is_planted(lab)
-        # Hosts lose their leaf on the way back to an unconfigured fabric: the leaf goes back by itself.
+        # Hosts lose their leaf when the fabric becomes unconfigured again: the leaf reverts by itself.
         back = lab.netkit("rollback", first, *at, "--yes", "--disruptive", "--busy")
         assert (back.returncode, "leaf01: reverted" in back.stdout) == (1, True), back.stdout + back.stderr
         assert is_planted(lab)

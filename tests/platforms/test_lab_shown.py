@@ -1,4 +1,4 @@
-"""What switches of the lab print back, which share no code with the models here, is what netkit rendered."""
+"""The lab's switches, which share no code with the models here, print back what netkit rendered."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What Linux switches print, as NAPALM's getters have it."""
+"""Output of Linux switches in the form of NAPALM getters."""
 
 import json
 
@@ -103,7 +103,7 @@ def test_the_age_of_a_route_is_in_seconds(uptime: str, seconds: int) -> None:
     assert {hop["age"] for hop in hops} == {seconds}
 
 
-def test_environment_is_what_the_kernel_says() -> None:
+def test_environment_has_the_kernels_values() -> None:
     found = linux_getters.environment(ENVIRONMENT)
     assert found["cpu"] == {0: {"%usage": 30.0}}
     assert found["memory"] == {"available_ram": 16_000_000, "used_ram": 4_000_000}
@@ -114,7 +114,7 @@ def test_environment_is_what_the_kernel_says() -> None:
     assert found["fans"] == {"fan_ctrl fan1": {"status": True}, "fan_ctrl fan2": {"status": False}}
 
 
-def test_a_ping_counts_what_is_lost() -> None:
+def test_a_ping_counts_lost_packets() -> None:
     found = linux_getters.ping_result(PING)["success"]
     assert (found["probes_sent"], found["packet_loss"]) == (3, 1)
     assert (found["rtt_min"], found["rtt_avg"], found["rtt_max"], found["rtt_stddev"]) == (0.5, 0.6, 0.7, 0.1)
@@ -127,12 +127,12 @@ def test_a_ping_that_sends_nothing_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "3"])
-def test_garbage_is_nothing(text: str) -> None:
+def test_garbage_gives_nothing(text: str) -> None:
     assert linux_getters.routes(text, "") == {}
 
 
 class Recorded(linux_getters.LinuxGetters):
-    """Notes what is asked."""
+    """Records the requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -142,7 +142,7 @@ class Recorded(linux_getters.LinuxGetters):
         return ""
 
 
-def test_what_a_caller_gives_is_never_a_command() -> None:
+def test_arguments_of_a_caller_are_never_a_command() -> None:
     device = Recorded()
     assert device.get_arp_table(vrf="a; reboot") == []
     assert device.ping("h; reboot", source="$(x)", count=1, vrf="v v") == {"error": "ping printed nothing"}

@@ -1,4 +1,4 @@
-"""Model files from the device folder of a SONiC image: the shipped models, written as an image has them, and back."""
+"""Model files from the device folder of a SONiC image: the shipped models, exported in its format and imported."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ MODELS = [
 
 
 def image(model: SwitchModel) -> dict[str, str]:
-    """Return the files of a device folder, as an image of this model has them."""
+    """The files of a device folder as an image of this model has them."""
     known, data = hardware(model, VERSION), model.platforms["sonic"]
     interfaces: dict[str, Any] = {}
     for cage in range(1, model.cages + 1):
@@ -47,7 +47,7 @@ def image(model: SwitchModel) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_an_image_gives_the_model_that_is_shipped(tmp_path: Path, name: str) -> None:
+def test_an_image_gives_the_shipped_model(tmp_path: Path, name: str) -> None:
     shipped = CATALOG.switch(name)
     folder = tmp_path / "switches"
     folder.mkdir()
@@ -72,13 +72,13 @@ def test_an_image_gives_the_model_that_is_shipped(tmp_path: Path, name: str) -> 
 
 
 def imported(tmp_path: Path, files: dict[str, str]) -> tuple[SwitchModel, str]:
-    """Return the model that a device folder gives, and the comments of its file."""
+    """The model that a device folder gives, and the comments of its file."""
     text = model_file(files, "S9", "x86_64-some-r0", "Some-SKU")
     (tmp_path / "S9.yaml").write_text(text, encoding="utf-8")
     return read_switch(tmp_path / "S9.yaml"), "".join(line for line in text.splitlines(True) if line.startswith("#"))
 
 
-def test_cages_that_only_port_config_has_are_ports_that_the_image_cannot_split(tmp_path: Path) -> None:
+def test_cages_known_only_from_port_config_are_ports_without_breakouts(tmp_path: Path) -> None:
     shipped = CATALOG.switch("DS5000")
     files, lanes = image(shipped), shipped.platforms["sonic"]["lanes"]
     content = json.loads(files[PLATFORM])
@@ -97,7 +97,7 @@ def test_cages_that_only_port_config_has_are_ports_that_the_image_cannot_split(t
     )
 
 
-def test_an_alias_that_slipped_is_named_and_the_pattern_of_the_others_taken(tmp_path: Path) -> None:
+def test_an_inconsistent_alias_is_named_and_the_pattern_of_the_others_used(tmp_path: Path) -> None:
     shipped = CATALOG.switch("SN4600C")
     content = json.loads(image(shipped)[PLATFORM])
     content["interfaces"]["Ethernet160"]["breakout_modes"]["2x50G[25G,10G,1G]"] = ["etp42a", "etp42b"]
@@ -148,7 +148,7 @@ def test_pools_that_the_image_writes_out_are_read(tmp_path: Path) -> None:
     assert "Needed to render SONiC" not in comments
 
 
-def test_pools_that_the_image_computes_are_asked_for(tmp_path: Path) -> None:
+def test_pools_that_the_image_computes_are_marked_for_completion(tmp_path: Path) -> None:
     computed = POOLS.replace("162539680", "{{ ingress_lossless_pool_size }}")
     model, comments = imported(tmp_path, {**image(CATALOG.switch("Z9864F-ON")), BUFFERS: computed})
     assert missing(model, VERSION) == ("buffer_model", "buffer_pools")
@@ -166,7 +166,7 @@ def test_other_json_is_refused(content: Any) -> None:
         model_file({PLATFORM: json.dumps({"interfaces": content})}, "S9", "x86_64-some-r0", "Some-SKU")
 
 
-def test_the_command_writes_a_file_that_the_catalogue_reads_and_keeps_one_that_is_there(tmp_path: Path) -> None:
+def test_the_command_writes_a_file_that_the_catalogue_reads_and_keeps_an_existing_one(tmp_path: Path) -> None:
     folder = tmp_path / "x86_64-some-r0"
     for hwsku in ("One", "Two"):
         (folder / hwsku).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Model files from what a switch prints: the shipped models, printed as Cumulus Linux and EOS do, and back."""
+"""Model files from switch output: the shipped models, in the format of Cumulus Linux and EOS, and imported again."""
 
 import json
 import re
@@ -26,7 +26,7 @@ IMPORTERS: dict[str, Any] = {"nvue": nvue, "eos": eos}
 
 
 def cumulus(model: SwitchModel, mode: str) -> Files:
-    """Return what Cumulus Linux prints on this model when the odd cages are split in this mode."""
+    """Output of Cumulus Linux on this model when the odd cages are split in this mode."""
     split = model.split(mode)
     assert split
     whole = max(one.speed_gbps for one in model.splits)
@@ -48,7 +48,7 @@ def cumulus(model: SwitchModel, mode: str) -> Files:
 
 
 def arista(model: SwitchModel) -> Files:
-    """Return what EOS prints on this model."""
+    """Output of EOS on this model."""
     speeds: dict[str, set[int]] = {
         f"Ethernet{cage}/{lane}": set() for cage in range(1, model.cages + 1) for lane in range(1, 9)
     }
@@ -80,7 +80,7 @@ def rows(model: SwitchModel) -> set[tuple[str, int, tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("shipped", CUMULUS, ids=lambda model: model.name)
-def test_cumulus_linux_states_the_cages_and_the_breakouts_in_use(tmp_path: Path, shipped: SwitchModel) -> None:
+def test_cumulus_linux_output_gives_the_cages_and_the_breakouts_in_use(tmp_path: Path, shipped: SwitchModel) -> None:
     split = next(split for split in shipped.splits if split.ports > 1)
     model = model_of("nvue", cumulus(shipped, split.mode), tmp_path)
     same = ("name", "vendor", "asic", "cages", "cage_form", "lanes_per_cage")
@@ -93,7 +93,7 @@ def test_cumulus_linux_states_the_cages_and_the_breakouts_in_use(tmp_path: Path,
 
 
 @pytest.mark.parametrize("shipped", ARISTA, ids=lambda model: model.name)
-def test_eos_states_the_cages_and_how_they_split(tmp_path: Path, shipped: SwitchModel) -> None:
+def test_eos_output_gives_the_cages_and_their_breakouts(tmp_path: Path, shipped: SwitchModel) -> None:
     model = model_of("eos", arista(shipped), tmp_path)
     same = ("name", "vendor", "cages", "lanes_per_cage")
     assert [getattr(model, key) for key in same] == [getattr(shipped, key) for key in same]

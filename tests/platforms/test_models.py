@@ -1,4 +1,4 @@
-"""What every configuration model keeps: round trips, exact differences, ownership, masking."""
+"""Properties of every configuration model: round trips, exact differences, ownership, masking."""
 
 from random import Random
 
@@ -15,7 +15,7 @@ from tests.lanes import examples
 from tests.platforms.samples import all_samples, samples
 
 PLATFORMS = sorted(MODELS)
-# What vtysh prints of its own, whatever the daemons were told.
+# Lines that every vtysh prints, whatever the daemons were given.
 VTYSH = {"hostname", "service integrated-vtysh-config"}
 RENDERED_BUT_LEFT = {"frr": VTYSH, "sonic": VTYSH}
 
@@ -33,7 +33,7 @@ def test_text_is_parsed_to_the_same_configuration(platform: str, name: str) -> N
 
 
 @pytest.mark.parametrize(("platform", "name"), all_samples())
-def test_what_is_rendered_is_owned_and_has_a_rule(platform: str, name: str) -> None:
+def test_rendered_lines_are_owned_and_have_a_rule(platform: str, name: str) -> None:
     model, files = MODELS[platform], samples(platform)[name]
     config = model.parse(files)
     ours = owned(model, config)
@@ -53,7 +53,7 @@ def test_equal_files_make_no_change(platform: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("platform", "name"), all_samples())
-def test_no_secret_and_no_placeholder_outlives_parsing(platform: str, name: str) -> None:
+def test_no_secret_or_placeholder_survives_parsing(platform: str, name: str) -> None:
     model, files = MODELS[platform], samples(platform)[name]
     shown = repr(sorted(model.parse(files).items()))
     assert "@secret" not in shown
@@ -65,7 +65,7 @@ def test_no_secret_and_no_placeholder_outlives_parsing(platform: str, name: str)
 
 
 def mutated(config: Config, others: Config, rng: Random) -> dict[tuple[str, ...], str]:
-    """Return a configuration with some entries gone, some different, and some of another device."""
+    """A configuration with some entries removed, some changed, and some of another device."""
     kept = {path: value for path, value in config.items() if rng.random() > 0.2}
     values = {path: value for path, value in others.items() if value}
     for path in rng.sample(sorted(values), min(len(values), 10)):
@@ -76,7 +76,7 @@ def mutated(config: Config, others: Config, rng: Random) -> dict[tuple[str, ...]
 @pytest.mark.parametrize("platform", PLATFORMS)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=examples(40), derandomize=True)
-def test_applying_the_difference_gives_what_is_intended(platform: str, seed: int) -> None:
+def test_applying_the_difference_gives_the_intended_configuration(platform: str, seed: int) -> None:
     model, rng = MODELS[platform], Random(seed)  # noqa: S311 (a repeatable choice, no secret)
     names = rng.sample(sorted(samples(platform)), 2)
     one, two = (model.parse(samples(platform)[name]) for name in names)
@@ -115,13 +115,13 @@ def test_arbitrary_text_is_parsed_or_refused(platform: str, data: st.DataObject)
 
 @st.composite
 def broken(draw: st.DrawFn, text: str) -> str:
-    """Return a text with a piece cut out, doubled or replaced."""
+    """A text with a piece removed, doubled or replaced."""
     first, last = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
     piece = draw(st.one_of(st.just(""), st.just(text[first:last] * 2), st.text(max_size=8)))
     return text[:first] + piece + text[min(last, first + 40) :]
 
 
-def test_a_file_that_was_not_read_is_said_and_not_compared() -> None:
+def test_an_unread_file_is_reported_and_not_compared() -> None:
     files: Files = {"startup.yaml": "- set: {system: {hostname: leaf01}}"}
     found = compare(MODELS["nvue"], {}, files)
     assert (found.changes, found.not_read) == ((), ("startup.yaml",))

@@ -1,4 +1,4 @@
-"""A platform that an installed package brings, from its name in the intent to a checked lab."""
+"""A platform from an installed package, from its name in the intent to a checked lab."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is netkit's: as the templates say, no more, and never an account or a way in that netkit was not told of."""
+"""Ownership: as the templates declare, no more, and never accounts or management access outside the intent."""
 
 import pytest
 
@@ -11,11 +11,11 @@ from netkit.platforms.ownership import Ownership
 from netkit.platforms.sonic.model import MODEL as SONIC
 from tests.platforms.samples import samples
 
-# Rendered, and owned by the template, but each vtysh prints its own.
+# Rendered and owned by the template, but printed by every vtysh.
 VTYSH = frozenset({"hostname", "service integrated-vtysh-config"})
 
 
-def test_all_that_netkits_templates_render_is_netkits() -> None:
+def test_everything_that_templates_render_is_owned() -> None:
     for model in (NVUE, SONIC, EOS, FRR, LINUX):
         left = {
             path[-1]
@@ -63,7 +63,7 @@ STRANGERS = [
 
 
 @pytest.mark.parametrize(("platform", "file", "before", "put"), STRANGERS)
-def test_what_is_not_netkits_is_left_alone(platform: str, file: str, before: str, put: str) -> None:
+def test_unowned_configuration_is_left_alone(platform: str, file: str, before: str, put: str) -> None:
     model = {"nvue": NVUE, "sonic": SONIC, "eos": EOS, "frr": FRR}[platform]
     name = next(one for one in samples(platform) if one.endswith("plain/leaf01") and not one.startswith("5.14"))
     files = samples(platform)[name]
@@ -89,9 +89,7 @@ def without(text: str, first: str, last: str) -> str:
         ("frr", "netplan.yaml", "    eth0:\n", "    swp1s0:"),
     ],
 )
-def test_the_way_in_is_not_removed_because_netkit_was_not_told_of_it(
-    platform: str, file: str, first: str, last: str
-) -> None:
+def test_management_access_outside_the_intent_is_not_removed(platform: str, file: str, first: str, last: str) -> None:
     model = {"nvue": NVUE, "sonic": SONIC, "eos": EOS, "frr": FRR}[platform]
     name = next(one for one in samples(platform) if one.endswith("plain/leaf01") and not one.startswith("5.14"))
     files = samples(platform)[name]
@@ -104,18 +102,18 @@ def test_the_way_in_is_not_removed_because_netkit_was_not_told_of_it(
     assert {change.path for change in back.changes} == {change.path for change in there.changes}
 
 
-def test_a_file_of_a_service_nobody_wants_any_more_stays() -> None:
+def test_the_file_of_a_removed_service_stays() -> None:
     files = samples("frr")["8.4.4/plain/leaf01"]
     fewer = {name: text for name, text in files.items() if name != "snmpd.conf"}
     assert compare(FRR, dict(files), fewer).changes == ()
 
 
-def test_every_file_of_a_host_is_netkits() -> None:
+def test_every_file_of_a_host_is_owned() -> None:
     files = samples("linux")["5.16.1/plain/gpu01"]
     assert LINUX.ownership.restrict(LINUX.parse(files), ()) == LINUX.parse(files)
 
 
-def test_the_longer_of_two_patterns_holds() -> None:
+def test_the_longer_of_two_patterns_applies() -> None:
     ownership = Ownership(owned=(("a",), ("a", "b", "c")), claimed=(("a", "*"),))
     paths = [("a",), ("a", "x"), ("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d"), ("z",)]
     assert [ownership.precedence(path) for path in paths] == [0, 2, 2, 0, 0, -1]

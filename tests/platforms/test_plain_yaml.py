@@ -1,4 +1,4 @@
-"""The quick reader says what a YAML reader says of a text, or nothing."""
+"""The fast reader parses YAML as the full reader does, or gives up."""
 
 import yaml
 from hypothesis import example, given, settings
@@ -62,7 +62,7 @@ TEXTS = st.builds(
 
 
 def slow(text: str) -> object:
-    """Return what the real reader makes of a text, an error when it is none."""
+    """The result of the full reader, or its error."""
     try:
         return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
     except yaml.YAMLError as error:
@@ -70,7 +70,7 @@ def slow(text: str) -> object:
 
 
 class Numbers(yaml.CBaseLoader):
-    """The real reader, with bare whole numbers as numbers."""
+    """The full reader, with bare integers as numbers."""
 
 
 Numbers.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-0123456789"))
@@ -78,7 +78,7 @@ Numbers.add_constructor("tag:yaml.org,2002:int", lambda _loader, node: int(node.
 
 
 def keyed_by_text(found: object) -> object:
-    """Return what was read with every key as text."""
+    """A document with every key as text."""
     if isinstance(found, dict):
         return {str(key): keyed_by_text(value) for key, value in found.items()}
     return [keyed_by_text(item) for item in found] if isinstance(found, list) else found
@@ -87,7 +87,7 @@ def keyed_by_text(found: object) -> object:
 @settings(max_examples=examples(500))
 @given(TEXTS)
 @example("a: 1\nb: '1'\nc: [1, 02, x]\nd: {a: 3, 4: 5}\n6: 7 8\n")
-def test_numbers_are_those_of_the_real_reader(text: str) -> None:
+def test_numbers_are_those_of_the_full_reader(text: str) -> None:
     found = plain(text, has_numbers=True)
     assert (found is None) == (plain(text) is None)
     if found is not None:
@@ -101,7 +101,7 @@ def test_numbers_are_those_of_the_real_reader(text: str) -> None:
 @example("a:\na:\n  b: c\n")
 @example("a:\n- b\n")
 @example("a:\n  - b\n  c: d\n")
-def test_what_is_read_quickly_reads_the_same_slowly(text: str) -> None:
+def test_what_the_fast_reader_parses_the_full_one_parses_the_same(text: str) -> None:
     found = plain(text)
     if found is not None:
         expected = slow(text)
@@ -110,13 +110,13 @@ def test_what_is_read_quickly_reads_the_same_slowly(text: str) -> None:
 
 
 def _order(node: object) -> object:
-    """Return the keys of a tree in their order, which a comparison of mappings does not see."""
+    """The keys of a tree in order, which comparing dictionaries ignores."""
     if isinstance(node, dict):
         return [(key, _order(value)) for key, value in node.items()]
     return list(map(_order, node)) if isinstance(node, list) else None
 
 
-def test_what_netkit_renders_is_read_quickly() -> None:
+def test_rendered_files_are_parsed_by_the_fast_reader() -> None:
     for platform, version in (("nvue", "5.16.1"), ("frr", "8.4.4")):
         for files in files_of(intents.fabric(intents.on_platform(platform, version, {}))).values():
             for name, text in files.items():
@@ -124,7 +124,7 @@ def test_what_netkit_renders_is_read_quickly() -> None:
                     assert plain(text) == slow(text)
 
 
-def test_values_of_two_readings_are_not_shared() -> None:
+def test_two_results_share_no_values() -> None:
     first, second = plain("a: {}\nb: [c]\n"), plain("a: {}\nb: [c]\n")
     assert isinstance(first, dict)
     first["a"]["new"] = "x"

@@ -1,7 +1,7 @@
-"""Lines that are not netkit's, planted wherever a NOS has room, survive every change and its rollback byte for byte.
+"""Unowned lines, added wherever a NOS allows them, survive every change and its rollback byte for byte.
 
-Each plant is a text, the section it stands in, and the `leave` that keeps it; without one, netkit never owned it. The
-platforms' own staging makes the change; a switch of the lab takes the commands of EOS.
+Each entry is a text, its section, and the `leave` that keeps it; without one, netkit never owns it. The staging code of
+the platforms makes the change; for EOS, a switch of the lab executes the commands.
 """
 
 import json
@@ -34,7 +34,7 @@ from tests.platforms.samples import samples
 
 @dataclass(frozen=True)
 class Plant:
-    """Lines of somebody else: below a section if it names one, else anywhere at the top."""
+    """Unowned lines: in a section if it names one, else anywhere at the top level."""
 
     text: str
     leave: str = ""
@@ -91,7 +91,7 @@ HOST_FILES = {"NCCL": "nccl.conf", "net.": "90-netkit-rails.conf", "SRIO": "mlxc
 
 
 def blocks(text: str) -> list[str]:
-    """Split a configuration into its sections."""
+    """The sections of a configuration."""
     found: list[str] = []
     for row in text.splitlines(keepends=True):
         if row.startswith(" ") or (row.strip() == "exit" and found):
@@ -125,7 +125,7 @@ def joined(tree: Any, other: Any) -> Any:
 
 
 def planted(platform: str, files: Files, plants: list[tuple[Plant, int]]) -> Files:
-    """Return running files with the plants in them."""
+    """Running files with these lines added."""
     if platform in TEXTS:
         file = TEXTS[platform]
         return {**files, file: planted_text(files[file], plants)}
@@ -151,7 +151,7 @@ def text_of(platform: str, tree: Any) -> str:
 
 
 def applied(platform: str, running: Files, intended: Files, owner: Files | None = None) -> Files:
-    """Return what a device runs after the change, by the code that the driver stages it with."""
+    """The configuration of a device after the change, by the driver's staging code."""
     changes = compare(MODELS[platform], running, intended, owner=owner).changes
     return APPLIED[platform](running, Candidate(with_rules(intended, owner), changes, "patch"))
 
@@ -203,7 +203,7 @@ APPLIED: Mapping[str, Callable[[Files, Candidate], Files]] = {
 
 
 def holds(platform: str, files: Files, plant: Plant) -> bool:
-    """Whether the text of a plant is there, in its section, byte for byte."""
+    """Whether the lines are in their section, byte for byte."""
     if platform in TEXTS:
         text = files[TEXTS[platform]]
         if plant.below:
@@ -217,7 +217,7 @@ def holds(platform: str, files: Files, plant: Plant) -> bool:
 
 
 def pair(platform: str) -> tuple[Files, Files]:
-    """Return two configurations of a switch of one release."""
+    """Two configurations of a switch of one release."""
     version, name = {"frr": ("10.2", "leaf01"), "eos": ("4.35.1F", "leaf01"), "sonic": ("202411", "leaf01"),
                      "nvue": ("5.16.1", "leaf01"), "linux": ("5.16.1", "gpu01")}[platform]  # fmt: skip
     found = samples(platform)
@@ -227,7 +227,7 @@ def pair(platform: str) -> tuple[Files, Files]:
 @pytest.mark.parametrize("platform", PLANTS)
 @settings(max_examples=6, deadline=None, phases=(Phase.generate,))
 @given(data=st.data())
-def test_a_change_and_its_rollback_keep_every_planted_line(platform: str, data: st.DataObject) -> None:
+def test_a_change_and_its_rollback_keep_every_unowned_line(platform: str, data: st.DataObject) -> None:
     one, other = pair(platform)
     before, after = (one, other) if data.draw(st.booleans()) else (other, one)
     chosen = data.draw(st.lists(st.sampled_from(PLANTS[platform]), unique=True, min_size=1))
@@ -253,7 +253,7 @@ def test_a_change_and_its_rollback_keep_every_planted_line(platform: str, data: 
     assert compare(model, back, before, owner=intended).changes == ()
 
 
-def test_a_file_of_a_host_that_is_left_and_not_there_is_not_made() -> None:
+def test_a_missing_host_file_that_is_left_is_not_created() -> None:
     rendered = {"nccl.conf": "NCCL_DEBUG=INFO\n", OWN_RULES: rules_text(["nccl.conf"], [])}
     assert with_left(rendered, {"nccl.conf": None}) == {OWN_RULES: rendered[OWN_RULES]}
 
@@ -270,7 +270,7 @@ def test_a_left_key_that_a_linux_switch_lacks_is_not_added_with_its_file() -> No
     assert MODELS["frr"].parse({"sysctl.conf": text}) == {("sysctl.conf", "net.a"): "1"}
 
 
-def test_a_left_line_at_the_end_of_a_section_leaves_the_section_closed() -> None:
+def test_a_left_line_at_the_end_of_a_section_keeps_the_section_closed() -> None:
     ownership = MODELS["frr"].ownership
     rules = rules_text(["frr.conf / router bgp / address-family ipv4 unicast / maximum-paths"], [])
     inside = "  network 192.0.2.0/24\n  maximum-paths 8\n"

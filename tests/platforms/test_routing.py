@@ -1,4 +1,4 @@
-"""What the platforms read of routing is what the fabric was designed to be, and what somebody added by hand."""
+"""Routing parsed from rendered configurations equals the design, with lines added by hand."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -47,7 +47,7 @@ NAMES = {
     "sonic": ("Loopback0", "Vlan{}"),
 }
 OWN_AS_TIMES = {"eos": 1, "frr": 3, "nvue": 3, "sonic": 3}
-# These choose a source address only, for routes that are there anyway.
+# These only select a source address, for routes that exist anyway.
 SONIC_SOURCES = ("RM_SET_SRC", "RM_SET_SRC6")
 VERSIONS = {
     "nvue": ("5.9.0", "5.14.0", "5.16.1"),
@@ -81,7 +81,7 @@ def rules(found: policy.PrefixList) -> tuple[PrefixListEntry, ...]:
 
 
 def with_rules(router: Router) -> dict[str, tuple[tuple[Clause, tuple[tuple[PrefixListEntry, ...], ...]], ...]]:
-    """Each route map with the rules of the lists it names, so that names of lists are no matter."""
+    """Each route map with the rules of the lists it names, so that names of lists do not matter."""
     return {
         name: tuple(
             (replace(one, prefix_lists=()), tuple(router.prefix_lists[each] for each in one.prefix_lists))
@@ -92,7 +92,7 @@ def with_rules(router: Router) -> dict[str, tuple[tuple[Clause, tuple[tuple[Pref
 
 
 def expected_maps(fabric: Fabric, switch: Switch) -> dict[str, Any]:
-    """What passes: into BGP, from each kind of neighbour, and to it; with `-DRAINED` for what route maps drain."""
+    """Expected filters: into BGP, and for each kind of neighbor in and out; `-DRAINED` for a drain by route maps."""
     lists = {found.name: rules(found) for found in policy.prefix_lists(fabric, switch) if found.version == 4}
     through = {"in": lists["FABRIC"], "out": lists[policy.announced(fabric, switch)]}
     plain = Clause(10, is_permit=True)
@@ -221,7 +221,7 @@ def check_all(fabric: Fabric) -> None:
 
 @st.composite
 def drained_intents(draw: st.DrawFn) -> Values:
-    """Random intents on random versions, with switches and sessions drained, and routes that may pass a leaf."""
+    """Random intents on random releases, with drained switches and sessions, and routes that may pass a leaf."""
     values: Values = draw(intents())
     for tier in values["switches"].values():
         tier["version"] = draw(st.sampled_from(VERSIONS[tier["platform"]]))
@@ -231,7 +231,7 @@ def drained_intents(draw: st.DrawFn) -> Values:
     values["hosts"]["backend"] = draw(st.sampled_from(["netplan", "networkd"]))
     try:
         plain = design.build(Intent.model_validate(values), CATALOG)
-    except DesignError:  # routes that come back through their own AS make a valley
+    except DesignError:  # routes that return through their own AS make a valley
         values["routing"]["allowas_in"] = False
         plain = design.build(Intent.model_validate(values), CATALOG)
     overrides: dict[str, Values] = {}
@@ -246,17 +246,17 @@ def drained_intents(draw: st.DrawFn) -> Values:
 
 @MANY
 @given(drained_intents())
-def test_what_is_read_is_what_was_designed(values: Values) -> None:
+def test_parsed_routing_equals_the_design(values: Values) -> None:
     check_all(design.build(Intent.model_validate(values), CATALOG))
 
 
 @pytest.mark.parametrize("name", ["mixed", "reference", "internet-edge", "brownfield"])
-def test_what_is_read_of_the_shipped_fabrics_is_what_was_designed(name: str) -> None:
+def test_parsed_routing_of_the_shipped_fabrics_equals_the_design(name: str) -> None:
     check_all(design.build(intent.load(ROOT / "inventory" / name).intent, CATALOG))
 
 
 @pytest.mark.parametrize("platform", sorted(MODELS))
-def test_every_platform_reads_routing(platform: str) -> None:
+def test_every_platform_parses_routing(platform: str) -> None:
     model = MODELS[platform]
     is_host = platform == "linux"
     assert [model.router is None, model.host_routes is None, model.keeping is None] == [is_host, not is_host, is_host]
@@ -284,7 +284,7 @@ EVERY_WRITTEN = [(platform, version) for platform in SWITCHES for version in VER
 
 @st.composite
 def kept_routing(draw: st.DrawFn, lists: tuple[str, ...]) -> RetainedRouting:
-    """Rules with numbers and prefixes nobody has, and aggregates."""
+    """Rules with unused numbers and prefixes, and aggregates."""
     numbers = st.lists(st.integers(21, 900), unique=True, max_size=4)
     found = []
     for number in draw(numbers):
@@ -303,7 +303,7 @@ def kept_routing(draw: st.DrawFn, lists: tuple[str, ...]) -> RetainedRouting:
 
 
 def entries_of(platform: str, kept: RetainedRouting) -> int:
-    """How many entries a platform needs for what is kept."""
+    """The number of entries that a platform needs for the kept routing."""
     if platform == "nvue":  # an action and two bounds
         return 3 * len(kept.rules) + len(kept.aggregates)
     return len(kept.rules) + len(kept.aggregates)
@@ -313,7 +313,7 @@ def entries_of(platform: str, kept: RetainedRouting) -> int:
 @pytest.mark.parametrize(("platform", "version"), EVERY_WRITTEN)
 @given(data=st.data())
 @settings(MANY, max_examples=examples(12))
-def test_what_is_kept_is_added_and_nothing_else_changes(
+def test_kept_routing_is_added_and_nothing_else_changes(
     platform: str, version: str, role: str, data: st.DataObject
 ) -> None:
     model, files = MODELS[platform], written(platform, version, role)

@@ -1,4 +1,4 @@
-"""Routing that people wrote by hand: each case is a text and what the reader of its NOS makes of it, line by line."""
+"""Hand-written routing configuration: each case is a text and its parsed result, line by line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("platform", "case"), CASES)
-def test_lines_made_by_hand_are_read(platform: str, case: dict[str, Any]) -> None:
+def test_hand_written_lines_are_parsed(platform: str, case: dict[str, Any]) -> None:
     model = MODELS[platform]
     assert model.router is not None
     assert sorted(reported(model.router(model.parse({FILES[platform]: case["text"]})))) == sorted(
@@ -29,7 +29,7 @@ def test_lines_made_by_hand_are_read(platform: str, case: dict[str, Any]) -> Non
 
 
 def reported(router: Router) -> Iterator[str]:
-    """Yield what a router says, but for its AS number and what its interfaces are."""
+    """The parsed router as lines, without its AS number and interface kinds."""
     for name, rules in router.prefix_lists.items():
         shown = (
             f"{rule.number} {'permit' if rule.is_permit else 'deny'} {rule.prefix} {rule.shortest}-{rule.longest}"

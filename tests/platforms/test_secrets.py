@@ -1,4 +1,4 @@
-"""Each way in which a secret that was filled in could come back, or do more than be a value."""
+"""Each way in which a filled-in secret could be printed, or act as more than a value."""
 
 import json
 import re
@@ -32,14 +32,14 @@ WORDS = {
 
 
 def resolver(*names: str) -> SecretResolver:
-    """Return a resolver that has filled in some secrets, or all of them."""
+    """A resolver that has filled in some secrets, or all of them."""
     found = SecretResolver(WORDS.__getitem__)
     for name in names or WORDS:
         assert found.text(f"@secret:{name}@") == WORDS[name]
     return found
 
 
-def test_secrets_go_into_keys_and_values_of_trees() -> None:
+def test_secrets_are_filled_into_keys_and_values_of_trees() -> None:
     found = SecretResolver(WORDS.__getitem__)
     tree = {"a": {"@secret:ONE@": {"b": "x@secret:TWO@y", "mtu": 9216, "l": ["@secret:LONG@", None]}}}
     assert found.tree(tree) == {"a": {"a'b: #c": {"b": "xa'by", "mtu": 9216, "l": ["hidden-9184-hidden", None]}}}
@@ -55,7 +55,7 @@ def test_secrets_are_quoted_in_commands_and_in_yaml() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "a\nnv set b", "a\r", "a\tb", "a\x00", "a\x1b[2J", "a\u2028b", "a\u202eb"])
-def test_a_secret_of_more_than_one_line_or_that_cannot_be_typed_is_refused(value: str) -> None:
+def test_a_multi_line_or_untypable_secret_is_refused(value: str) -> None:
     found = SecretResolver({"X": value}.__getitem__)
     uses: tuple[Callable[[], Any], ...] = (
         lambda: found.text("@secret:X@"),
@@ -106,16 +106,16 @@ def test_any_secret_is_masked_in_any_form(value: str, escape: str) -> None:
     assert value not in found.hidden(ESCAPED[escape](value))
 
 
-def test_the_longer_of_two_secrets_is_masked_whole() -> None:
+def test_the_longer_of_two_secrets_is_masked_completely() -> None:
     assert resolver("ONE", "TWO").hidden("bad value a'b: #c and a'b") == f"bad value {SECRET} and {SECRET}"
 
 
-def test_a_message_that_was_cut_off_does_not_end_in_half_a_secret() -> None:
+def test_a_truncated_message_does_not_end_in_half_a_secret() -> None:
     assert resolver("LONG").hidden("bad value hidden-91") == f"bad value {SECRET}"
     assert resolver("LONG").hidden("bad value hid") == "bad value hid"
 
 
-def test_errors_hide_secrets_in_what_they_say_and_advise() -> None:
+def test_errors_hide_secrets_in_message_and_hint() -> None:
     found = resolver("ONE", "TWO")
 
     def refuse() -> None:
@@ -135,14 +135,14 @@ def test_without_a_source_a_secret_is_not_found() -> None:
 
 
 class Repeating:
-    """A switch that takes what is staged, and repeats it in whatever it prints after that."""
+    """A switch that accepts what is staged, and repeats it in everything it prints later."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.staged = ""
         monkeypatch.setattr(ssh.SshLine, "run", lambda _line, command, *more, **_named: self.run(command, *more))
 
     def run(self, command: str, _timeout_s: float | None = None, stdin: str = "") -> ssh.Done:
-        """Answer as a switch that makes a revision, and refuses to apply it."""
+        """Answer as a switch that creates a revision, and refuses to apply it."""
         if WORDS["LONG"] in stdin:
             self.staged = " ".join(stdin.split())
         if "mktemp" in command:
@@ -152,7 +152,7 @@ class Repeating:
         return ssh.Done(1, "", f"error: {self.staged}")
 
 
-def test_nvue_shows_no_secret_in_a_difference_or_when_it_refuses_to_apply(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvue_hides_secrets_in_a_diff_and_in_a_refused_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     Repeating(monkeypatch)
     driver = NvueDriver("leaf01", "cumulus", "", optional_args={"secrets": WORDS.__getitem__})
     driver.load_merge_candidate(config="- set: {system: {hostname: 'x @secret:LONG@'}}\n")
@@ -163,7 +163,7 @@ def test_nvue_shows_no_secret_in_a_difference_or_when_it_refuses_to_apply(monkey
         assert WORDS["LONG"] not in str(caught.value)
 
 
-def test_sonic_shows_no_secret_whatever_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sonic_hides_secrets_whatever_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = SonicDriver("leaf01", "admin", "", optional_args={"secrets": WORDS.__getitem__})
     monkeypatch.setattr(driver, "_before", lambda: SonicState({"SNMP_USER": {}}, None))
     monkeypatch.setattr(driver, "os_version", lambda: "202505")

@@ -1,4 +1,4 @@
-"""Many questions to one shell: a real one here, and what is on_output when a line hangs or ends."""
+"""Many commands in one shell: a real one here, and the output so far when a command hangs or the connection ends."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ def test_each_command_has_its_own_answer_in_order() -> None:
     assert found == tuple(Reply(text, "", 7.0) for text in ("one\n", "two\n\nlines", "", "it's 2\n"))
 
 
-def test_a_command_that_fails_says_why_and_the_others_answer() -> None:
+def test_a_failed_command_has_its_error_and_the_others_answer() -> None:
     found = run("echo some; echo broken >&2; exit 3", "nosuchprogram", "false", "cat", "echo last")
     assert [reply.text for reply in found] == ["some\n", "", "", "", "last\n"]
     assert found[0].failure == "exit code 3: broken"
@@ -54,27 +54,27 @@ def test_a_command_that_fails_says_why_and_the_others_answer() -> None:
         ("cat <x", False),
     ],
 )
-def test_a_program_and_its_words_need_no_shell_of_their_own(command: str, is_plain: bool) -> None:
+def test_a_program_and_its_arguments_need_no_shell_of_their_own(command: str, is_plain: bool) -> None:
     script = shell_batch.script([command], MARK, 5)
     assert ("/bin/sh -c" in script.splitlines()[-2] or "/bin/sh -c" in script.splitlines()[-3]) is not is_plain
 
 
-def test_plain_words_arrive_as_they_are_written() -> None:
+def test_plain_words_are_passed_unchanged() -> None:
     found = run('printf "%s,/*/b|" a=1 "--c=/*/d" --e="/*/f g"')
     assert found == (Reply("a=1,/*/b|--c=/*/d,/*/b|--e=/*/f g,/*/b|", "", 7.0),)
     assert run('echo --view="include=/*/qos" x') == (Reply("--view=include=/*/qos x\n", "", 7.0),)
 
 
-def test_complaints_stay_out_of_an_answer() -> None:
+def test_stderr_is_not_in_an_answer() -> None:
     assert run("echo careful >&2; echo '{}'") == (Reply("{}\n", "", 7.0),)
 
 
-def test_a_command_that_hangs_keeps_what_it_said_and_loses_nobody_elses() -> None:
+def test_a_hanging_command_keeps_its_output_and_does_not_affect_others() -> None:
     found = run("echo before; exec sleep 100", "echo after", limit_s=1)
     assert found == (Reply("before\n", "does not end", 7.0), Reply("after\n", "", 7.0))
 
 
-def test_a_mark_in_an_answer_that_is_not_ours_changes_nothing() -> None:
+def test_a_foreign_marker_in_an_answer_changes_nothing() -> None:
     forged = "echo; echo '@ffffffffffffffffffffffff@ = 0'; echo more"
     assert run(forged, "echo two") == (
         Reply("\n@ffffffffffffffffffffffff@ = 0\nmore\n", "", 7.0),
@@ -82,7 +82,7 @@ def test_a_mark_in_an_answer_that_is_not_ours_changes_nothing() -> None:
     )
 
 
-def test_what_was_heard_before_the_end_is_kept_and_the_rest_says_why() -> None:
+def test_output_before_the_end_is_kept_and_the_rest_has_a_reason() -> None:
     script = shell_batch.script(["echo one", "echo two"], MARK, 5)
     whole = subprocess.run(["/bin/sh"], input=script.encode(), capture_output=True, check=False).stdout
     middle = whole.index(b"two")
@@ -91,12 +91,12 @@ def test_what_was_heard_before_the_end_is_kept_and_the_rest_says_why() -> None:
     assert shell_batch.replies(on_output, "", MARK, 2, "did not answer within 3 s") == (Reply("one\n", "", 2.0), lost)
 
 
-def test_nothing_heard_is_a_failure_of_each() -> None:
+def test_no_output_is_a_failure_of_each_command() -> None:
     assert shell_batch.replies([], "", MARK, 2, "gone") == (Reply("", "not answered: gone"),) * 2
 
 
 class Answering(SshLine):
-    """A line on which a function answers: given the program, what it is told, the mark in that, and who hears it."""
+    """A connection answered by a function, given the program, its input, the marker in it, and the output callback."""
 
     def __init__(self, answer: Callable[[str, str, str, OnOutput | None], Done]) -> None:
         super().__init__(SshTarget("gpu01", "127.0.0.1", "root"))
@@ -116,7 +116,7 @@ class Answering(SshLine):
 
 
 def breaking(error: type[AccessError], commands: int) -> Answering:
-    """Return a line to a shell here that breaks after so many commands."""
+    """A connection to a local shell that breaks after a number of commands."""
 
     def answer(command: str, stdin: str, mark: str, on_output: OnOutput | None) -> Done:
         done = subprocess.run([command], input=stdin.encode(), capture_output=True, check=False)
@@ -129,13 +129,13 @@ def breaking(error: type[AccessError], commands: int) -> Answering:
 
 
 def garbling(exit_code: int, complaint: str) -> Answering:
-    """Return a line that ends every command at once and answers with something else."""
+    """A connection that ends every command at once with garbage."""
     return Answering(
         lambda _command, _stdin, mark, _output: Done(exit_code, "", f"\n{mark} 0\n{complaint}\n{mark} 1\n")
     )
 
 
-def test_a_connection_that_is_lost_in_the_middle_keeps_what_was_answered() -> None:
+def test_answers_before_a_lost_connection_are_kept() -> None:
     found = shell_batch.ask(breaking(AccessError, 1), ["echo one", "echo two", "echo one"])
     assert [(reply.text, reply.failure) for reply in found] == [
         ("one\n", ""),
@@ -144,7 +144,7 @@ def test_a_connection_that_is_lost_in_the_middle_keeps_what_was_answered() -> No
     ]
 
 
-def test_a_connection_that_is_lost_at_once_is_an_access_error() -> None:
+def test_a_connection_lost_at_once_is_an_access_error() -> None:
     with pytest.raises(AccessError):
         shell_batch.ask(breaking(AccessError, 0), ["echo one"])
     assert shell_batch.ask(breaking(CutShortError, 0), ["echo one"])[0].failure == (
@@ -156,12 +156,12 @@ def test_a_connection_that_is_lost_at_once_is_an_access_error() -> None:
     ("exit_code", "complaint", "reason"),
     [(0, "", "the output is garbled"), (3, "", "exit code 3"), (3, "no such shell", "no such shell")],
 )
-def test_what_is_no_answer_is_told_without_marks(exit_code: int, complaint: str, reason: str) -> None:
+def test_a_malformed_answer_is_reported_without_markers(exit_code: int, complaint: str, reason: str) -> None:
     found = shell_batch.ask(garbling(exit_code, complaint), ["echo one", "echo two"])
     assert [reply.failure for reply in found] == [f"not answered: {reason}"] * 2
 
 
 @given(st.lists(st.binary(max_size=60), max_size=4), st.text(max_size=60))
-def test_no_bytes_upset_it(chunks: list[bytes], stderr: str) -> None:
+def test_no_bytes_break_it(chunks: list[bytes], stderr: str) -> None:
     on_output = [(time.time(), chunk) for chunk in chunks]
     assert len(shell_batch.replies(on_output, stderr, MARK, 3, "x")) == 3

@@ -1,4 +1,4 @@
-"""Commands that follow each other in one channel, run by the shell of this machine."""
+"""A sequence of commands in one channel, run by a local shell."""
 
 import subprocess
 
@@ -12,7 +12,7 @@ TARGET = SshTarget("leaf01", "127.0.0.1", "root")
 
 
 class Here(SshLine):
-    """A line to the shell of this machine, which hears its output in pieces."""
+    """A connection to a local shell whose output arrives in pieces."""
 
     def __init__(self, piece_bytes: int = 7) -> None:
         super().__init__(TARGET)
@@ -44,7 +44,7 @@ def ran(line: Here, *commands: str) -> list[tuple[int, str, str]]:
     return [(done.exit_code, done.stdout, done.stderr) for done in found]
 
 
-def test_each_command_has_what_it_printed_and_complained() -> None:
+def test_each_command_has_its_stdout_and_stderr() -> None:
     assert ran(Here(), "echo one; echo oh >&2", "printf two", "echo three >&2; exit 4") == [
         (0, "one\n", "oh\n"),
         (0, "two", ""),
@@ -52,29 +52,29 @@ def test_each_command_has_what_it_printed_and_complained() -> None:
     ]
 
 
-def test_the_first_that_fails_is_the_last() -> None:
+def test_the_first_failure_is_the_last_command() -> None:
     assert ran(Here(), "echo one", "echo two; exit 7", "echo three") == [(0, "one\n", ""), (7, "two\n", "")]
     assert ran(Here(), "exit 3", "echo two") == [(3, "", "")]
 
 
-def test_one_that_exits_well_does_not_end_the_others() -> None:
+def test_exit_0_does_not_end_the_sequence() -> None:
     assert ran(Here(), "exit 0; echo never", "echo two") == [(0, "", ""), (0, "two\n", "")]
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 5, 26, 4096])
-def test_each_has_its_own_time_from_the_end_of_the_one_before(piece_bytes: int) -> None:
+def test_each_has_its_own_time_limit_from_the_end_of_the_previous_one(piece_bytes: int) -> None:
     line = Here(piece_bytes)
     ran(line, "echo one", "echo two", "echo three")
-    # What comes in one piece has come to the last of them.
+    # Output of several commands in one piece restarts the time of the last one.
     assert line.limits_s == ([10.0, 12.0] if piece_bytes > 100 else [10.0, 11.0, 12.0])
 
 
-def test_messages_name_the_commands_and_not_what_is_around_them() -> None:
+def test_messages_name_the_commands_and_not_their_wrapping() -> None:
     line = Here()
     ran(line, "echo one", "echo two")
     assert line.name == "echo one, then echo two"
 
 
-def test_what_lacks_its_marks_is_the_first_alone() -> None:
+def test_output_without_markers_belongs_to_the_first_command() -> None:
     assert shell_batch.parts(Done(0, "nonsense", "or so"), "@mark@") == (Done(0, "nonsense", "or so"),)
     assert shell_batch.parts(Done(0, "a\n@mark@\nb", ""), "@mark@") == (Done(0, "a", ""), Done(0, "b", ""))

@@ -1,4 +1,4 @@
-"""What devices write in other words than netkit, and what it means."""
+"""Notations of devices that differ from rendered ones, and their meaning."""
 
 import json
 
@@ -41,7 +41,7 @@ def tree() -> object:
     ],
     ids=["shown", "list", "set", "rest", "text-numbers", "yaml"],
 )
-def test_nvue_reads_every_form_of_a_configuration(text: str) -> None:
+def test_nvue_parses_every_form_of_a_configuration(text: str) -> None:
     assert nvue(text) == NVUE.parse(LEAF)
 
 
@@ -60,16 +60,16 @@ def test_nvue_expands_ranges_of_ports_and_neighbours() -> None:
     }
 
 
-def test_nvue_joins_a_port_with_the_range_it_is_in() -> None:
+def test_nvue_merges_a_port_with_the_range_it_is_in() -> None:
     shown = nvue("- set: {interface: {swp1: {}, swp1-2: {type: swp}}}")
     assert shown == {("interface", name, "type"): "swp" for name in ("swp1", "swp2")}
 
 
-def test_nvue_takes_a_null_for_nothing() -> None:
+def test_nvue_treats_null_as_absent() -> None:
     assert nvue('{"qos": null, "system": {"hostname": "leaf01", "dns": null}}') == {("system", "hostname"): "leaf01"}
 
 
-def test_nvue_masks_what_the_switch_hides_or_hashes() -> None:
+def test_nvue_masks_values_that_the_switch_hides_or_hashes() -> None:
     shown = nvue(
         "- set: {system: {aaa: {user: {a: {hashed-password: '*'}, b: {hashed-password: $nvsec$x}}},"
         " snmp-server: {readonly-community: {public: {access: any}},"
@@ -85,7 +85,7 @@ def test_nvue_masks_what_the_switch_hides_or_hashes() -> None:
     }
 
 
-def test_a_rotated_secret_is_no_difference_and_a_missing_one_is() -> None:
+def test_a_rotated_secret_is_not_a_difference_and_a_missing_one_is() -> None:
     rotated = {"startup.yaml": LEAF["startup.yaml"].replace("@secret:SNMP_AUTH@", "another")}
     assert compare(NVUE, rotated, LEAF).changes == ()
     gone = {"startup.yaml": LEAF["startup.yaml"].replace("'@secret:SNMP_PRIV@': {}", "{}")}
@@ -107,12 +107,12 @@ def test_a_secret_of_a_users_own_template_is_masked_on_the_device_too() -> None:
 @pytest.mark.parametrize(
     "text", ["- 1", "[1]", "- [a]", "- set: {a: &a {b: *a}}", "{{}: 1}", "%", "- set: " + "{a: " * 99]
 )
-def test_nvue_refuses_what_is_no_tree(text: str) -> None:
+def test_nvue_refuses_text_that_is_not_a_tree(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^startup\.yaml"):
         nvue(text)
 
 
-def test_sonic_reads_what_the_switch_shows() -> None:
+def test_sonic_parses_the_output_of_the_switch() -> None:
     files = samples("sonic")["202411/plain/leaf01"]
     shown = json.loads(files["config_db.json"])
     shown["bgpraw"] = "router bgp 65000\n"
@@ -124,12 +124,12 @@ def test_sonic_reads_what_the_switch_shows() -> None:
 @pytest.mark.parametrize(
     "text", ["[]", '{"PORT": 1}', '{"PORT": {"a": []}}', '{"PORT": {"a": {"b": {}}}}', '{"a": {"b": {"c": null}}}']
 )
-def test_sonic_refuses_what_is_no_table(text: str) -> None:
+def test_sonic_refuses_text_that_is_not_a_table(text: str) -> None:
     with pytest.raises(ConfigError, match=r"config_db\.json: .* does not have the form of CONFIG_DB"):
         SONIC.parse({"config_db.json": text})
 
 
-def test_sonic_says_where_json_breaks() -> None:
+def test_sonic_reports_where_json_is_malformed() -> None:
     with pytest.raises(ConfigError, match=r"config_db\.json:2: cannot be read"):
         SONIC.parse({"config_db.json": '{"PORT":\n}'})
 
@@ -141,7 +141,7 @@ def eos_change(before: str, after: str) -> list[str]:
     return [" ".join(change.path) for change in compare(model.MODEL, dict(running), files).changes]
 
 
-def test_eos_prints_other_words_for_the_same() -> None:
+def test_eos_prints_other_notations_of_the_same() -> None:
     dscps = "qos map dscp 24 25 26 27 28 29 30 31 to traffic-class 3"
     assert eos_change(dscps, "qos map dscp 24-31 to traffic-class 3") == []
     assert eos_change(dscps, "qos map dscp 24 25 26 to traffic-class 3\nqos map dscp 27-31 to traffic-class 3") == []
@@ -174,7 +174,7 @@ def test_eos_joins_ports_in_one_word(short: str, long: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["Et1-", "Et9-2", "Et1/1-2/3", "Et1-999999", "Vlan100", "Et", "Et1/-2"])
-def test_eos_leaves_what_it_cannot_take_apart(word: str) -> None:
+def test_eos_keeps_ranges_it_cannot_expand(word: str) -> None:
     assert all(port == word or port.removeprefix("Ethernet") in word for port in model.ports(word))
     assert len(model.ports(word)) == 1
 
@@ -198,7 +198,7 @@ def test_eos_masks_secrets_of_all_kinds(line: str) -> None:
     assert "S3cr3t" not in repr(model.parse({"eos.cfg": line}))
 
 
-def test_frr_leaves_out_defaults_and_says_its_version() -> None:
+def test_frr_omits_defaults_and_reports_its_version() -> None:
     files = {"frr.conf": "bfd\n profile fabric\n  detect-multiplier 3\n  receive-interval 300\n exit\nexit\n"}
     preamble = "Building configuration...\n\nCurrent configuration:\n!\nfrr version 8.4.4\n"
     running = f"{preamble}bfd\n profile fabric\n exit\n !\nexit\n!\nend\n"
@@ -218,7 +218,7 @@ def test_frr_and_snmpd_secrets_are_masked() -> None:
     assert "S3cr3t" not in text
 
 
-def test_the_order_of_routes_means_nothing() -> None:
+def test_the_order_of_routes_does_not_matter() -> None:
     head = "network: {version: 2, ethernets: {rail0: {optional: %s, routes: [%s]}}}"
     one, two = "{to: 10.0.0.0/8, via: 10.1.0.0}", "{to: 10.0.0.0/8, via: 10.1.0.0, table: 100}"
     first = netplan.parse(head % ("true", f"{one}, {two}"), "netplan.yaml")
@@ -249,7 +249,7 @@ def test_a_script_is_its_settings_and_the_rest() -> None:
     assert shown == {("netkit-nic-qos", "PFC"): "'0:1'", ("netkit-nic-qos", "(text)"): "say() { echo; }\nPFC='0:2'"}
 
 
-def test_comments_and_blank_lines_mean_nothing_on_a_host() -> None:
+def test_comments_and_blank_lines_do_not_matter_on_a_host() -> None:
     files = samples("linux")["5.16.1/plain/gpu01"]
     bare = {
         name: "\n\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))

@@ -1,4 +1,4 @@
-"""How changes get onto a device: the gentlest way it takes, its steps and its price."""
+"""How changes are applied to a device: the least disruptive strategy it supports, with its steps and risks."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def chosen(model: ConfigModel, running: dict[str, str], intended: dict[str, str]
 
 
 def sonic(edit: Callable[[Tables], object], version: str = "202411", hwsku: str = "Mellanox-SN5600-O128") -> Strategy:
-    """Return how SONiC gets from its sample to an edited one."""
+    """The strategy of SONiC from its sample to an edited one."""
     text = samples("sonic")["202411/plain/leaf01"]["config_db.json"].replace("Mellanox-SN5600-O128", hwsku)
     tables = json.loads(text)
     edit(tables)
@@ -51,7 +51,7 @@ TAKEN: list[tuple[str, Callable[[Tables], object]]] = [
 
 @pytest.mark.parametrize("hwsku", ["Mellanox-SN5600-O128", "ACS-MSN4700"])
 @pytest.mark.parametrize("edit", [edit for _, edit in TAKEN], ids=[name for name, _ in TAKEN])
-def test_sonic_patches_what_the_updater_takes(edit: Callable[[Tables], object], hwsku: str) -> None:
+def test_sonic_patches_what_the_updater_accepts(edit: Callable[[Tables], object], hwsku: str) -> None:
     way = sonic(edit, hwsku=hwsku)
     assert (way.method, way.reasons, way.costs, way.risk) == ("patch", (), (), Risk.NONE)
 
@@ -155,18 +155,18 @@ ROW = {"pool": "egress_lossy_pool", "size": "0", "dynamic_th": "1"}
     ],
     ids=["added", "removed"],
 )
-def test_sonic_202511_takes_rows_of_buffer_profiles(edit: Callable[[Tables], object], hwsku: str) -> None:
+def test_sonic_202511_patches_rows_of_buffer_profiles(edit: Callable[[Tables], object], hwsku: str) -> None:
     way = sonic(edit, "202511", hwsku)
     assert (way.method, way.reasons, way.costs) == ("patch", (), ())
     assert sonic(edit, "202505", hwsku).method == "reload"
 
 
-def test_sonic_takes_no_table_of_buffer_profiles_as_a_whole() -> None:
+def test_sonic_does_not_patch_a_whole_table_of_buffer_profiles() -> None:
     assert sonic(lambda db: db.pop("BUFFER_PROFILE"), "202511").method == "reload"
 
 
 @pytest.mark.parametrize("field", ["asn", "name", "local_addr", "holdtime", "keepalive"])
-def test_sonic_makes_a_neighbor_again_by_patch(field: str) -> None:
+def test_sonic_recreates_a_neighbor_by_patch(field: str) -> None:
     metadata = {"DEVICE_METADATA": {"localhost": {"hwsku": SN5600}}}
     before, after = ({**metadata, "BGP_NEIGHBOR": {"default|Ethernet256": {field: value}}} for value in "12")
     way = chosen(SONIC, {"config_db.json": json.dumps(before)}, {"config_db.json": json.dumps(after)}, "202511")
@@ -187,7 +187,7 @@ def test_sonic_knows_an_asic_from_the_branch_that_lists_its_hwsku(hwsku: str, ve
     assert sonic(lambda db: db["PFC_WD"]["Ethernet0"].update(detection_time="400"), version, hwsku).method == method
 
 
-def test_sonic_cannot_make_the_watchdog_table_from_nothing() -> None:
+def test_sonic_cannot_create_the_watchdog_table_by_patch() -> None:
     text = samples("sonic")["202411/plain/leaf01"]["config_db.json"]
     tables = json.loads(text)
     del tables["PFC_WD"]
@@ -195,13 +195,13 @@ def test_sonic_cannot_make_the_watchdog_table_from_nothing() -> None:
     assert way.reasons == ("PFC_WD: the updater cannot create this table",)
 
 
-def test_sonic_says_which_ports_flap() -> None:
+def test_sonic_reports_which_ports_flap() -> None:
     way = sonic(lambda db: db["PORT_QOS_MAP"]["Ethernet4"].update(pfc_enable="3,4"))
     assert way.method == "patch"
     assert way.costs == ("the updater shuts these ports and opens them again, one after the other: Ethernet4",)
 
 
-def test_sonic_says_what_can_only_be_reloaded_back() -> None:
+def test_sonic_reports_what_needs_a_reload_to_roll_back() -> None:
     metadata = {"DEVICE_METADATA": {"localhost": {"hwsku": "Mellanox-SN5600-O128"}}}
     with_row = {"config_db.json": json.dumps({**metadata, "PFC_WD": {"Ethernet0": {"action": "drop"}}})}
     way = chosen(SONIC, with_row, {"config_db.json": json.dumps(metadata)}, "202411")
@@ -253,7 +253,7 @@ def test_nvue_patches_in_one_step() -> None:
     assert (way.method, len(way.steps), way.costs) == ("patch", 1, ())
 
 
-def test_nvue_takes_two_steps_where_ports_of_a_cage_go_away() -> None:
+def test_nvue_takes_two_steps_where_ports_of_a_cage_are_removed() -> None:
     way = nvue("            2x: {}", "            4x: {}")
     assert [step.partition(" ")[0] for step in way.steps] == ["remove", "change"]
     assert "swp1, swp33" in way.steps[0]
@@ -278,17 +278,17 @@ def test_nvue_takes_two_steps_where_ports_of_a_cage_go_away() -> None:
         ),
     ],
 )
-def test_nvue_says_what_restarts(before: str, after: str, version: str, cost: str) -> None:
+def test_nvue_reports_what_restarts(before: str, after: str, version: str, cost: str) -> None:
     assert nvue(before, after, version).costs == (cost,)
 
 
-def test_nvue_restarts_frr_when_bfd_comes_or_goes() -> None:
+def test_nvue_restarts_frr_when_bfd_is_added_or_removed() -> None:
     assert nvue(
         "min-tx-interval: 300\n        state: enabled", "min-tx-interval: 300\n        state: disabled"
     ).costs == ("BFD on or off: FRR restarts, and every BGP session with it",)
 
 
-def test_eos_says_that_another_routing_model_needs_a_reload() -> None:
+def test_eos_reports_that_another_routing_model_needs_a_reload() -> None:
     files = dict(samples("eos")["4.35.1F/plain/leaf01"])
     running = {"eos.cfg": files["eos.cfg"].replace("multi-agent", "ribd")}
     found = compare(EOS, dict(running), files)
@@ -310,7 +310,7 @@ def test_frr_sets_up_interfaces_before_routing() -> None:
     assert way.steps[2].startswith("frr-reload.py")
 
 
-def test_frr_says_what_stays_in_the_kernel() -> None:
+def test_frr_reports_what_stays_in_the_kernel() -> None:
     files = dict(samples("frr")["8.4.4/plain/leaf01"])
     less = {**files, "sysctl.conf": files["sysctl.conf"].replace("net.ipv4.conf.all.arp_announce = 2\n", "")}
     assert chosen(FRR, less, files).costs == ()

@@ -1,9 +1,9 @@
-"""Whatever of netkit's a change adds, changes or removes: taken back in any way, a switch runs and keeps what it did.
+"""Owned lines that a change adds, edits or removes: however it is reverted, a switch runs and saves its old state.
 
-The cases stand by branch of each platform's ownership, in `takeback/`. One change makes those of all branches at once,
-as far as they are made alike; each branch is judged apart. The lane whole goes every way back on each platform, with
-one kind of change, and on all platforms together every way with every kind; by default each platform goes another way.
-`NETKIT_TAKEBACK=all` with `--whole` is the whole matrix.
+The cases are listed by branch of each platform's ownership, in `takeback/`. One change covers those of all branches at
+once, as far as they are applied alike; each branch is judged separately. The lane whole runs every way to revert on
+each platform with one kind of change, and every way with every kind on the platforms together; by default each
+platform runs a different one. `NETKIT_TAKEBACK=all` with `--whole` runs the whole matrix.
 """
 
 import json
@@ -52,18 +52,18 @@ Branch = Place
 
 @dataclass(frozen=True)
 class Case:
-    """What becomes of one branch of what netkit owns on a platform."""
+    """What happens to one owned branch of a platform."""
 
     branch: Branch
     base: Mapping[Place, str | None]
     edits: Mapping[str, Mapping[Place, str | None]]
-    """Kind of change → places with the value each becomes; a kind is missing where there is no such change."""
+    """Kind of change → places with the new value of each; a kind without such a change is missing."""
     is_alone: bool
 
 
 @cache
 def cases(platform: str) -> tuple[Case, ...]:
-    """Return the cases of a platform; those of FRR's file are the same on a switch that runs SONiC."""
+    """The cases of a platform; those of FRR's file also apply to a switch that runs SONiC."""
     found = yaml.safe_load((CASES / f"{platform}.yaml").read_text(encoding="utf-8"))
     if platform == "sonic":
         text = (CASES / "frr.yaml").read_text(encoding="utf-8")
@@ -91,19 +91,19 @@ def fabric(platform: str) -> Fabric:
 
 
 def intent(platform: str) -> dict[str, Any]:
-    """Return the intent: a leaf for each way back."""
+    """The intent: a leaf for each way to revert."""
     return values(platform, {"rails": len(tried_here(platform)), "units": [{"unit": 1, "hosts": 1}]})
 
 
 @cache
 def base(platform: str, device: str) -> dict[str, str]:
-    """Return what a switch runs before: what is rendered, and what the cases need beside it."""
+    """The running files before: what is rendered, and what the cases need besides."""
     edits = {place: value for case in cases(platform) for place, value in case.base.items()}
     return edited(platform, driven.files_of(fabric(platform), device), edits)
 
 
 def edited(platform: str, files: Files, edits: Mapping[Place, str | None]) -> dict[str, str]:
-    """Return files with entries set, or with all at and below a place taken away."""
+    """Files with entries set, or with everything at and below a place removed."""
     model = MODELS[platform]
     config = dict(model.read(files))
     for place, value in edits.items():
@@ -123,7 +123,7 @@ def edited(platform: str, files: Files, edits: Mapping[Place, str | None]) -> di
 
 
 def placed(config: Config, place: Place, value: str) -> dict[Place, str]:
-    """Set an entry; a new one stands behind the last of its section that has nothing below it."""
+    """Set an entry; a new one goes after the last of its section that has nothing below it."""
     if place in config:
         return {**config, place: value}
     headers = {found[:-1] for found in config}
@@ -134,7 +134,7 @@ def placed(config: Config, place: Place, value: str) -> dict[Place, str]:
 
 
 def below(config: Config, branch: Branch) -> dict[Place, str]:
-    """Return what of a configuration stands in a branch."""
+    """The part of a configuration in a branch."""
     return {place: value for place, value in config.items() if is_below(place, branch)}
 
 
@@ -143,14 +143,14 @@ def is_below(place: Place, branch: Branch) -> bool:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_every_branch_that_netkit_owns_has_its_case(platform: str) -> None:
+def test_every_owned_branch_has_its_case(platform: str) -> None:
     ownership = MODELS[platform].ownership
     assert {case.branch for case in cases(platform)} == {*ownership.owned, *ownership.claimed}
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_case_changes_its_branch_alone_and_as_it_says(platform: str, kind: str) -> None:
+def test_a_case_changes_only_its_branch_and_as_declared(platform: str, kind: str) -> None:
     before = base(platform, "leaf01")
     for case in cases(platform):
         if kind in case.edits:
@@ -161,14 +161,14 @@ def test_a_case_changes_its_branch_alone_and_as_it_says(platform: str, kind: str
 
 
 def difference(platform: str, before: Files, after: Files) -> ConfigComparison:
-    """Return what changes, whichever of the two says that a claimed branch is netkit's."""
+    """The changes, whichever of the two configurations owns a claimed branch."""
     found = (compare(MODELS[platform], before, after, owner=owner) for owner in (before, after))
     return max(found, key=lambda one: len(one.changes))
 
 
 @cache
 def batches(platform: str, kind: str) -> tuple[tuple[Case, ...], ...]:
-    """Return cases of a kind that are made in one change: alike, and none that hides another."""
+    """Cases of a kind that fit into one change: applied alike, and none hides another."""
     found: dict[object, list[Case]] = {}
     before = base(platform, "leaf01")
     for case in cases(platform):
@@ -193,7 +193,7 @@ class Switch:
     name: str
 
     def state(self) -> dict[str, str | None]:
-        """Return what runs, and what a start would read."""
+        """The running configuration, and what is read at boot."""
         with self.driver() as driver:
             startup = driver.get_config(retrieve="startup")["startup"]
             found = {**driver.running_files(), "startup": startup}
@@ -203,7 +203,7 @@ class Switch:
         return driven.driver(self.lab, self.name, self.platform)
 
     def make(self, files: Files, revert_s: int | None = None, owner: Files | None = None) -> None:
-        """Make it run files; without a timer they are kept."""
+        """Make it run files; without a timer they are saved."""
         with self.driver() as driver:
             found = compare(MODELS[self.platform], driver.running_files(), files, owner=owner or files)
             driver.load_candidate(Candidate(files, found.changes, way(self.platform, found)))
@@ -214,19 +214,19 @@ class Switch:
                 driver.confirm_commit()
 
     def goes_back(self) -> None:
-        """Wait until no change waits for its confirmation."""
+        """Wait until no change is pending."""
         with self.driver() as driver:
             until(lambda: not driver.has_pending_commit(), "the change is taken back")
 
 
 def in_order(text: str | None) -> str:
-    """Return a configuration of NVUE's with its keys in order: it is a tree, in which their order says nothing."""
+    """A configuration of NVUE with sorted keys: their order has no meaning."""
     return json.dumps(json.loads(text or "null"), indent=1, sort_keys=True)
 
 
 @dataclass(frozen=True)
 class End:
-    """What a switch was before a change and after it was taken back."""
+    """The state of a switch before a change and after it was reverted."""
 
     kind: str
     batch: tuple[Case, ...]
@@ -236,11 +236,11 @@ class End:
 
 
 Ends = tuple[str, Mapping[str, list[End]]]
-"""The platform, and the ends by way back."""
+"""The platform, and the results by way to revert."""
 
 
 def by_the_timer(switch: Switch, after: Files, _before: Files) -> None:
-    for seconds in (SHORT_S, 5 * SHORT_S):  # on a busy machine its time may be up before the change is made
+    for seconds in (SHORT_S, 5 * SHORT_S):  # on a busy machine the timer may expire before the change is applied
         with suppress(NetkitError, AssertionError):
             switch.make(after, seconds)
             return switch.goes_back()
@@ -275,12 +275,12 @@ WAYS: dict[str, Callable[[Switch, Files, Files], None]] = {
 
 IS_WHOLE = os.environ.get("NETKIT_TAKEBACK") == "all"
 SAVE = {"eos": "FastCli -p 15 -c 'write memory'", "nvue": "nv config save", "sonic": "sudo config save -y"}
-"""Has a switch write startup in its own words, as it does again when a change is confirmed."""
+"""Have a switch write startup in its own notation, as it does when a change is confirmed."""
 
 
 @cache
 def tasks(platform: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the way back and the kinds of change for each leaf; in the whole matrix timers run side by side."""
+    """The way to revert and the kinds of change for each leaf; in the whole matrix timers run in parallel."""
     if IS_WHOLE:
         return (*(("timer", (kind,)) for kind in KINDS), *((back, KINDS) for back in WAYS if back != "timer"))
     at = PLATFORMS.index(platform)
@@ -288,23 +288,23 @@ def tasks(platform: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def tried_here(platform: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return what the lane tries: by default one way back; tests/deploy and those of each driver go the others too."""
+    """What the lane runs: by default one way to revert; tests/deploy and those of each driver cover the others too."""
     daily = dict(zip(PLATFORMS, WAYS, strict=True))[platform]
     return tuple(task for task in tasks(platform) if is_whole() or task[0] == daily)
 
 
 def cells() -> list[tuple[str, str, str]]:
-    """Return platform, kind of change and way back of all that is tried."""
+    """Platform, kind of change and way to revert of all runs."""
     return [(platform, kind, back) for platform in PLATFORMS for back, kinds in tasks(platform) for kind in kinds]
 
 
-def test_every_way_back_is_tried_with_every_kind_of_change_and_on_every_platform() -> None:
+def test_every_way_to_revert_is_run_with_every_kind_of_change_and_on_every_platform() -> None:
     assert {(kind, back) for _, kind, back in cells()} == {(kind, back) for kind in KINDS for back in WAYS}
     assert {(platform, back) for platform, _, back in cells()} == {(one, back) for one in PLATFORMS for back in WAYS}
     assert {(platform, kind) for platform, kind, _ in cells()} == {(one, kind) for one in PLATFORMS for kind in KINDS}
 
 
-def test_each_way_back_and_each_kind_of_change_is_tried_every_day() -> None:
+def test_the_default_lane_has_each_way_to_revert_and_each_kind_of_change() -> None:
     daily = [task for platform in PLATFORMS for task in tried_here(platform)]
     assert {back for back, _ in daily} == set(WAYS)
     assert {kind for _, kinds in daily for kind in kinds} == set(KINDS)
@@ -312,7 +312,7 @@ def test_each_way_back_and_each_kind_of_change_is_tried_every_day() -> None:
 
 @pytest.fixture(scope="module", params=PLATFORMS)
 def ends(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ends]:
-    """Boot a fabric, and try each way back on leaves of their own."""
+    """Boot a fabric, and run each way to revert on leaves of its own."""
     platform = request.param
     tasks_here = tried_here(platform)
     folder = write_fabric(tmp_path_factory.mktemp("fabric"), intent(platform))
@@ -337,7 +337,7 @@ def resolved(text: str) -> str:
 
 
 def tries(switch: Switch, back: str, kinds: tuple[str, ...]) -> Iterator[End]:
-    """Yield how each change ended."""
+    """Yield the result of each change."""
     if switch.platform in SAVE:
         switch.lab.shell(switch.name, SAVE[switch.platform])
     before = base(switch.platform, switch.name)
@@ -357,7 +357,7 @@ def tried(switch: Switch, back: str, before: Files, kind: str, batch: tuple[Case
 
 
 @needs_lab
-def test_what_is_taken_back_is_as_it_was(ends: Ends) -> None:
+def test_a_reverted_change_leaves_no_trace(ends: Ends) -> None:
     platform, ends_by_way = ends
     for back, found in ends_by_way.items():
         kinds = {kind for one, kind, way in cells() if (one, way) == (platform, back)}

@@ -21,7 +21,7 @@ FABRIC: Fabric = design.build(Intent.model_validate(VALUES), Catalog())
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot switches as from the factory, and deploy to each."""
+    """Boot factory-fresh switches, and deploy to each."""
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), VALUES), "--bare") as bare:
         for switch in FABRIC.switches:
             with eos(bare, switch.name) as device:
@@ -80,7 +80,7 @@ def test_a_change_is_made_confirmed_and_saved(lab: RunningLab) -> None:
         assert driven.deploy("eos", device, files()) > 0
 
 
-def test_a_removal_takes_what_is_netkits_and_leaves_the_rest(lab: RunningLab) -> None:
+def test_a_removal_removes_owned_lines_and_keeps_the_rest(lab: RunningLab) -> None:
     more = {
         "eos.cfg": files("spine01")["eos.cfg"].replace("hostname spine01", "hostname spine01\n!\nvlan 77\n   name X")
     }
@@ -94,7 +94,7 @@ def test_a_removal_takes_what_is_netkits_and_leaves_the_rest(lab: RunningLab) ->
         assert "dns domain example.net" in text(device)
 
 
-def test_a_rollback_leaves_what_ran_before(lab: RunningLab) -> None:
+def test_a_rollback_restores_what_ran_before(lab: RunningLab) -> None:
     with eos(lab, "leaf02") as device:
         before, saved = text(device), startup(lab, "leaf02")
         device.load_candidate(driven.candidate("eos", device, edited("leaf02", "maximum-paths 64", "maximum-paths 2")))
@@ -110,7 +110,7 @@ def test_a_rollback_leaves_what_ran_before(lab: RunningLab) -> None:
     assert startup(lab, "leaf02") == saved
 
 
-def test_a_commit_goes_back_by_itself_when_nobody_is_connected(lab: RunningLab) -> None:
+def test_a_commit_reverts_by_itself_without_a_connection(lab: RunningLab) -> None:
     with eos(lab, "leaf02") as device:
         before = text(device)
         device.load_candidate(driven.candidate("eos", device, edited("leaf02", "maximum-paths 64", "maximum-paths 3")))
@@ -134,7 +134,7 @@ def test_a_commit_is_confirmed_over_another_connection(lab: RunningLab) -> None:
         assert driven.deploy("eos", other, files("leaf02")) > 0
 
 
-def test_a_power_cut_before_the_confirmation_goes_back(lab: RunningLab) -> None:
+def test_a_power_cut_before_the_confirmation_reverts(lab: RunningLab) -> None:
     with eos(lab, "spine02") as device:
         before = text(device)
         device.load_candidate(driven.candidate("eos", device, edited("spine02", "maximum-paths 64", "maximum-paths 5")))
@@ -145,11 +145,11 @@ def test_a_power_cut_before_the_confirmation_goes_back(lab: RunningLab) -> None:
         assert text(other) == before
 
 
-def test_what_a_killed_netkit_left_does_not_block(lab: RunningLab) -> None:
+def test_the_session_of_a_killed_netkit_does_not_block(lab: RunningLab) -> None:
     changed = edited("leaf01", "maximum-paths 64", "maximum-paths 7")
     with eos(lab, "leaf01") as device:
         device.load_candidate(driven.candidate("eos", device, changed))
-        device.config_session = None  # as if it had been ended here
+        device.config_session = None  # pretend that it was closed
         device.load_candidate(driven.candidate("eos", device, changed))
         device.discard_config()
         assert device.compare_config() == ""
@@ -176,7 +176,7 @@ def test_a_drain_moves_traffic_and_ends_without_a_trace(lab: RunningLab) -> None
         assert text(device) == before
 
 
-def test_a_commit_that_changes_nothing_is_found(lab: RunningLab) -> None:
+def test_a_commit_without_changes_is_detected(lab: RunningLab) -> None:
     with eos(lab, "leaf01") as device:
         assert lab.lab("break", "apply-fails-quietly", "leaf01").returncode == 0
         try:
@@ -217,14 +217,14 @@ def test_another_certificate_is_refused_before_the_password_is_sent(lab: Running
         pass
 
 
-def test_a_wrong_password_and_a_closed_port_are_told_apart(lab: RunningLab) -> None:
+def test_a_wrong_password_and_a_closed_port_are_distinguished(lab: RunningLab) -> None:
     with pytest.raises(AccessError, match="refuses the login of admin"), eos(lab, "leaf01", password="wrong"):  # noqa: S106
         pass
     with pytest.raises(AccessError, match="cannot be reached at"), eos(lab, "leaf01", port=1):
         pass
 
 
-def test_a_refused_line_is_told_without_its_secret(lab: RunningLab) -> None:
+def test_a_refused_line_is_reported_without_its_secret(lab: RunningLab) -> None:
     changed = edited("leaf01", "priv aes @secret:SNMP_PRIV@", "priv none @secret:SNMP_PRIV@")
     with eos(lab, "leaf01") as device:
         before = text(device)
@@ -235,7 +235,7 @@ def test_a_refused_line_is_told_without_its_secret(lab: RunningLab) -> None:
         assert device.compare_config() == ""
 
 
-def test_a_full_flash_is_told_and_what_runs_is_known(lab: RunningLab) -> None:
+def test_a_full_flash_is_reported_and_the_running_state_is_known(lab: RunningLab) -> None:
     changed = edited("spine02", "maximum-paths 64", "maximum-paths 6")
     with eos(lab, "spine02") as device:
         device.load_candidate(driven.candidate("eos", device, changed))
@@ -250,7 +250,7 @@ def test_a_full_flash_is_told_and_what_runs_is_known(lab: RunningLab) -> None:
         assert driven.deploy("eos", device, files("spine02")) == 1
 
 
-def test_garbage_is_told_from_an_answer(lab: RunningLab) -> None:
+def test_garbage_is_distinguished_from_an_answer(lab: RunningLab) -> None:
     with eos(lab, "spine02") as device:
         assert lab.lab("break", "garbage", "spine02").returncode == 0
         try:
@@ -261,7 +261,7 @@ def test_garbage_is_told_from_an_answer(lab: RunningLab) -> None:
         assert driven.candidate("eos", device, files("spine02")).changes == ()
 
 
-def test_a_commit_goes_back_while_the_switch_cannot_be_reached(lab: RunningLab) -> None:
+def test_a_commit_reverts_while_the_switch_is_unreachable(lab: RunningLab) -> None:
     with eos(lab, "leaf02") as device:
         was = text(device)
         device.load_candidate(driven.candidate("eos", device, edited("leaf02", "maximum-paths 64", "maximum-paths 2")))

@@ -1,4 +1,4 @@
-"""What is typed into a session, held to a switch of the lab that shares no code with it."""
+"""The lines typed into a configuration session, applied by the lab's switch, which shares no code with the driver."""
 
 import random
 from functools import cache
@@ -32,7 +32,7 @@ def changes_to(running: str, intended: str) -> tuple[Change, ...]:
 
 
 def switched(folder: Path, before: str, after: str) -> tuple[str, str]:
-    """Return what a switch runs that goes from one configuration to another, and what one of the other alone runs."""
+    """The running configuration after going from one to another, and that of the other alone."""
     eos, _ = eos_node.switch_on(folder / "one", "leaf01", eos_node.eos_fabric())
     eos.machine.load_startup(before)
     eos.boot()
@@ -56,7 +56,7 @@ WHOLE = ("p2p", "4.35.1F", False, "leaf01"), ("vlan", "4.35.1F", False, "leaf01"
 
 @pytest.mark.parametrize("before", WHOLE)
 @pytest.mark.parametrize("after", WHOLE)
-def test_a_switch_becomes_any_other(
+def test_any_configuration_becomes_any_other(
     folder: Path, before: tuple[str, str, bool, str], after: tuple[str, str, bool, str]
 ) -> None:
     runs, wanted = switched(folder, text(*before), text(*after))
@@ -64,7 +64,7 @@ def test_a_switch_becomes_any_other(
 
 
 def pruned(whole: str, chance: random.Random) -> str:
-    """Return a configuration without some of its sections, and with other values in others."""
+    """A configuration without some of its sections, and with changed values in others."""
     sections = whole.split("\n!\n")
     kept = [one for one in sections if chance.random() > 0.2 or one.startswith(("router bgp", "ip routing"))]
     changed = [one.replace("mtu 9214", f"mtu {chance.choice((1500, 9000, 9214))}") for one in kept]
@@ -74,19 +74,19 @@ def pruned(whole: str, chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_switch_loses_and_gains_anything_and_nothing_else(folder: Path, seed: int) -> None:
+def test_any_lines_are_removed_and_added_and_nothing_else(folder: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 (a test's own)
     whole = text("vlan", "4.35.1F", True, "leaf01")
     runs, wanted = switched(folder, pruned(whole, chance), pruned(whole, chance))
     assert changes_to(runs, wanted) == ()
 
 
-def test_nothing_is_typed_when_nothing_differs() -> None:
+def test_without_a_difference_nothing_is_typed() -> None:
     whole = text("p2p", "4.35.1F", False, "leaf01")
     assert session.commands(changes_to(whole, whole), whole, whole) == []
 
 
-def test_another_as_number_takes_the_whole_section_along(folder: Path) -> None:
+def test_another_as_number_replaces_the_whole_section(folder: Path) -> None:
     whole = text("p2p", "4.35.1F", False, "leaf01")
     other = whole.replace("router bgp 4200010000", "router bgp 64999")
     assert other != whole
@@ -94,7 +94,7 @@ def test_another_as_number_takes_the_whole_section_along(folder: Path) -> None:
     assert changes_to(runs, wanted) == ()
 
 
-def test_a_removed_line_of_a_list_leaves_the_others() -> None:
+def test_a_removed_line_of_a_list_keeps_the_others() -> None:
     whole = "qos map dscp 24 25 26 to traffic-class 3\n"
     lines = session.commands(
         changes_to(whole, "qos map dscp 24 26 to traffic-class 3\n"), whole, "qos map dscp 24 26 to traffic-class 3\n"
@@ -139,7 +139,7 @@ def test_a_drain_ends_without_a_trace(tmp_path: Path, attachment: str, drained: 
         ("", ["SPINES"]),
     ],
 )
-def test_a_drain_is_heard_by_groups_that_send_communities(sent: str, deaf: list[str]) -> None:
+def test_a_drain_reaches_peer_groups_that_send_communities(sent: str, deaf: list[str]) -> None:
     line = "   neighbor SPINES send-community\n"
     before = text("p2p", "4.35.1F", False, "leaf01")
     assert line in before

@@ -1,4 +1,4 @@
-"""The line to a switch: who hangs up while it is being connected does not wait for the answer."""
+"""Closing a connection to a switch while it is being set up does not wait for the answer."""
 
 import contextlib
 import hashlib
@@ -22,7 +22,7 @@ def refused(line: PinnedLine, connecting: Future[None]) -> None:
     assert line.sock is None
 
 
-def test_hanging_up_on_a_switch_that_never_agrees_on_tls_ends_it_at_once() -> None:
+def test_closing_during_a_stalled_tls_handshake_ends_it_at_once() -> None:
     with ThreadPoolExecutor(1) as pool, socket.create_server(("127.0.0.1", 0)) as server:
         line = PinnedLine("leaf01", "127.0.0.1", server.getsockname()[1], TIMEOUT_S, "00" * 32)
         connecting = pool.submit(line.connect)
@@ -33,7 +33,7 @@ def test_hanging_up_on_a_switch_that_never_agrees_on_tls_ends_it_at_once() -> No
             refused(line, connecting)
 
 
-def test_hanging_up_before_the_line_stands_ends_it(tmp_path: Path) -> None:
+def test_closing_before_the_connection_is_up_ends_it(tmp_path: Path) -> None:
     certificate, key = made(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)

@@ -1,4 +1,4 @@
-"""Asking over eAPI: one request for many commands, and what becomes of those that fail, hang or are not understood."""
+"""Commands over eAPI: one request for many, and what happens to those that fail, hang or are not understood."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ TIMEOUT_S = 30.0
 
 
 class Switch:
-    """eAPI as EOS documents it, of one release or another: what is posted to it is kept."""
+    """eAPI as EOS documents it, of different releases; it records the requests."""
 
     def __init__(self, *, goes_on: bool = True, knows_going_on: bool = True, lost_after: int = 99) -> None:
         self.goes_on, self.knows_going_on, self.lost_after = goes_on, knows_going_on, lost_after
@@ -58,7 +58,7 @@ def reported(name: str) -> tuple[str, str]:
 REFUSED = ("", "Invalid input (at token 1: 'bogus')")
 
 
-def test_all_json_is_one_request_and_all_words_another() -> None:
+def test_all_json_commands_are_one_request_and_all_text_commands_another() -> None:
     switch = Switch()
     assert switch.ask(RUNNING, VERSION, HOSTNAME) == [(RUNNING, ""), reported(VERSION), reported(HOSTNAME)]
     assert switch.posted == [[VERSION, HOSTNAME], [RUNNING]]
@@ -79,21 +79,21 @@ def test_revisions_are_pinned() -> None:
     ],
     ids=["goes on", "stops", "knows no going on"],
 )
-def test_a_refused_command_loses_no_other_on_any_release(make: Callable[[], Switch], requests: int) -> None:
+def test_a_refused_command_does_not_affect_others_on_any_release(make: Callable[[], Switch], requests: int) -> None:
     switch = make()
     found = switch.ask(VERSION, BOGUS, HOSTNAME, BOGUS, BGP)
     assert found == [reported(VERSION), REFUSED, reported(HOSTNAME), REFUSED, reported(BGP)]
     assert len(switch.posted) == requests
 
 
-def test_a_command_that_never_ends_is_asked_alone_and_loses_no_other() -> None:
+def test_a_command_that_never_ends_is_sent_alone_and_does_not_affect_others() -> None:
     switch = Switch()
     assert switch.ask(VERSION, SLOW, HOSTNAME) == [reported(VERSION), ("", "does not end"), reported(HOSTNAME)]
     assert switch.posted == [[VERSION, SLOW, HOSTNAME], [VERSION], [SLOW], [HOSTNAME]]
     assert switch.limits_s == [TIMEOUT_S, 10.0, 10.0, 10.0]
 
 
-def test_a_connection_that_is_lost_keeps_what_was_answered() -> None:
+def test_answers_before_a_lost_connection_are_kept() -> None:
     found = Switch(lost_after=1).ask(VERSION, RUNNING)
     assert found == [reported(VERSION), ("", "leaf01: the connection is lost")]
     with pytest.raises(AccessError, match="the connection is lost"):
@@ -104,13 +104,13 @@ def test_a_connection_that_is_lost_keeps_what_was_answered() -> None:
     "answer",
     [{}, {"error": 7}, {"result": None}, {"result": [{}]}, {"error": {"message": "no"}}, {"error": {"data": {}}}],
 )
-def test_an_answer_of_another_shape_is_a_failure_of_each_command(answer: Mapping[str, Any]) -> None:
+def test_a_malformed_answer_is_a_failure_of_each_command(answer: Mapping[str, Any]) -> None:
     replies = transport.ask(lambda _request, _limit_s: answer, (VERSION, HOSTNAME), TIMEOUT_S, "")
     assert [reply.text for reply in replies] == ["", ""]
     assert all(reply.failure for reply in replies)
 
 
-def test_the_password_of_enable_is_given_and_nothing_is_asked_for_nothing() -> None:
+def test_the_enable_password_is_sent_and_without_commands_nothing_is() -> None:
     posted = []
 
     def post(request: str, _timeout_s: float) -> Mapping[str, Any]:

@@ -24,7 +24,7 @@ Files = dict[str, str]
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot switches as from the factory, and deploy to each."""
+    """Boot factory-fresh switches, and deploy to each."""
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), VALUES), "--bare") as bare:
         for switch in FABRIC.switches:
             with frr(bare, switch.name) as device:
@@ -47,7 +47,7 @@ def edited(name: str, file: str, before: str, after: str) -> Files:
 
 
 def kept(lab: RunningLab, name: str, path: str) -> str:
-    """Return a file as a reboot would find it."""
+    """A file as a reboot would read it."""
     return lab.shell(name, f"cat {path}")
 
 
@@ -75,7 +75,7 @@ def test_a_second_run_finds_nothing_to_do_and_sessions_are_up(lab: RunningLab) -
     assert leaves_nothing(lab, "leaf01")
 
 
-def test_getters_tell_what_napalm_asks_for(lab: RunningLab) -> None:
+def test_getters_return_what_napalm_defines(lab: RunningLab) -> None:
     ports = {port.name for port in FABRIC.switch("leaf02").fabric_ports}
     with frr(lab, "leaf02") as device:
         until(lambda: ports <= device.get_lldp_neighbors().keys(), "LLDP has found the neighbours")
@@ -118,7 +118,7 @@ def test_a_change_of_frr_netplan_and_kernel_is_made_and_kept_once_confirmed(lab:
     assert leaves_nothing(lab, "leaf01")
 
 
-def test_a_removal_takes_what_is_netkits_and_leaves_the_rest(lab: RunningLab) -> None:
+def test_a_removal_removes_owned_lines_and_keeps_the_rest(lab: RunningLab) -> None:
     extra = "ip prefix-list LOCAL seq 99 permit 203.0.113.0/24\n"
     foreign = ("ip route 198.51.100.0/24 blackhole", "bgp community-list standard THEIRS seq 5 permit 65000:1")
     with frr(lab, "spine01") as device:
@@ -145,7 +145,7 @@ def test_a_removal_takes_what_is_netkits_and_leaves_the_rest(lab: RunningLab) ->
         ("lldpd.conf", "tx-interval 30", "tx-interval 10"),
     ],
 )
-def test_a_rollback_leaves_what_ran_before(lab: RunningLab, file: str, before: str, after: str) -> None:
+def test_a_rollback_restores_what_ran_before(lab: RunningLab, file: str, before: str, after: str) -> None:
     with frr(lab, "leaf02") as device:
         was = dict(device.running_files())
         device.load_candidate(driven.candidate("frr", device, edited("leaf02", file, before, after)))
@@ -159,7 +159,7 @@ def test_a_rollback_leaves_what_ran_before(lab: RunningLab, file: str, before: s
     assert leaves_nothing(lab, "leaf02")
 
 
-def test_napalm_merges_replaces_and_takes_back(lab: RunningLab) -> None:
+def test_napalm_merges_replaces_and_rolls_back(lab: RunningLab) -> None:
     with frr(lab, "leaf02") as device:
         was = dict(device.running_files())
         device.load_merge_candidate(config="ip prefix-list MINE seq 5 permit 203.0.113.0/24\n")
@@ -175,7 +175,7 @@ def test_napalm_merges_replaces_and_takes_back(lab: RunningLab) -> None:
     assert leaves_nothing(lab, "leaf02")
 
 
-def test_a_commit_goes_back_by_itself_when_nobody_is_connected(lab: RunningLab) -> None:
+def test_a_commit_reverts_by_itself_without_a_connection(lab: RunningLab) -> None:
     with frr(lab, "leaf02") as device:
         was = dict(device.running_files())
         changed = edited("leaf02", "frr.conf", "maximum-paths 64", "maximum-paths 3")
@@ -203,7 +203,7 @@ def test_a_commit_is_confirmed_over_another_connection_and_blocks_any_other(lab:
         assert driven.deploy("frr", other, files("leaf02")) == 1
 
 
-def test_a_reboot_before_the_confirmation_goes_back(lab: RunningLab) -> None:
+def test_a_reboot_before_the_confirmation_reverts(lab: RunningLab) -> None:
     changed = edited("spine02", "frr.conf", "maximum-paths 64", "maximum-paths 5")
     changed["netplan.yaml"] = changed["netplan.yaml"].replace("mtu: 9216", "mtu: 9000")
     with frr(lab, "spine02") as device:
@@ -216,7 +216,7 @@ def test_a_reboot_before_the_confirmation_goes_back(lab: RunningLab) -> None:
     assert mtu(lab, "spine02", "swp1s0") == 9216
 
 
-def test_a_drain_outlasts_a_change_and_ends_without_a_trace(lab: RunningLab) -> None:
+def test_a_drain_survives_a_change_and_ends_without_a_trace(lab: RunningLab) -> None:
     shown = "vtysh -c 'show running-config' | grep -c 'bgp graceful-shutdown'; true"
     with frr(lab, "spine01") as device:
         was = dict(device.running_files())
@@ -247,7 +247,7 @@ def test_an_intended_drain_stays(lab: RunningLab) -> None:
         assert driven.deploy("frr", device, files("spine01")) == 1
 
 
-def test_what_the_switch_does_not_take_is_refused_before_anything_changes(lab: RunningLab) -> None:
+def test_what_the_switch_rejects_is_refused_before_anything_changes(lab: RunningLab) -> None:
     with frr(lab, "leaf01") as device:
         was = dict(device.running_files())
         changed = edited("leaf01", "frr.conf", "maximum-paths 64", "maximum-paths many")
@@ -257,7 +257,7 @@ def test_what_the_switch_does_not_take_is_refused_before_anything_changes(lab: R
     assert leaves_nothing(lab, "leaf01")
 
 
-def test_a_setting_the_kernel_does_not_take_is_found_and_taken_back(lab: RunningLab) -> None:
+def test_a_setting_the_kernel_ignores_is_detected_and_reverted(lab: RunningLab) -> None:
     changed = edited("leaf01", "sysctl.conf", "arp_ignore = 1", "arp_ignore = 99999999999999")
     with frr(lab, "leaf01") as device:
         device.load_candidate(driven.candidate("frr", device, changed))
@@ -277,7 +277,7 @@ def test_another_host_key_is_refused(lab: RunningLab, tmp_path: Path) -> None:
         pass
 
 
-def test_garbage_is_told_from_a_configuration(lab: RunningLab) -> None:
+def test_garbage_is_distinguished_from_a_configuration(lab: RunningLab) -> None:
     with frr(lab, "leaf01") as device:
         assert lab.lab("break", "garbage", "leaf01").returncode == 0
         try:
@@ -287,7 +287,7 @@ def test_garbage_is_told_from_a_configuration(lab: RunningLab) -> None:
             assert lab.lab("heal", "leaf01", "garbage").returncode == 0
 
 
-def test_a_full_disk_is_found_before_anything_is_kept(lab: RunningLab) -> None:
+def test_a_full_disk_is_detected_before_anything_is_stored(lab: RunningLab) -> None:
     changed = edited("leaf01", "frr.conf", "maximum-paths 64", "maximum-paths 2")
     with frr(lab, "leaf01") as device:
         was = dict(device.running_files())
@@ -313,7 +313,7 @@ def test_a_full_disk_is_found_before_anything_is_kept(lab: RunningLab) -> None:
         ("netplan.yaml", "mtu: 9216", "mtu: 9000", "mtu"),
     ],
 )
-def test_what_has_no_effect_is_found_whatever_the_switch_says(
+def test_a_change_without_effect_is_detected_whatever_the_switch_reports(
     lab: RunningLab, file: str, before: str, after: str, left: str
 ) -> None:
     with frr(lab, "leaf01") as device:
@@ -329,7 +329,7 @@ def test_what_has_no_effect_is_found_whatever_the_switch_says(
     assert leaves_nothing(lab, "leaf01")
 
 
-def test_a_timer_of_another_change_leaves_this_one_alone(lab: RunningLab) -> None:
+def test_a_timer_of_another_change_does_not_affect_this_one(lab: RunningLab) -> None:
     changed = edited("leaf01", "frr.conf", "maximum-paths 64", "maximum-paths 2")
     with frr(lab, "leaf01") as device:
         device.load_candidate(driven.candidate("frr", device, changed))
@@ -341,7 +341,7 @@ def test_a_timer_of_another_change_leaves_this_one_alone(lab: RunningLab) -> Non
         assert driven.candidate("frr", device, files()).changes == ()
 
 
-def test_a_commit_whose_connection_is_cut_goes_back_by_itself(lab: RunningLab) -> None:
+def test_a_commit_whose_connection_is_cut_reverts_by_itself(lab: RunningLab) -> None:
     changed = edited("leaf02", "netplan.yaml", "mtu: 9216", "mtu: 9000")
     with frr(lab, "leaf02") as device:
         was = dict(device.running_files())

@@ -1,4 +1,4 @@
-"""What is put on a Linux switch, and what is read from it, without one."""
+"""The files written to a Linux switch and read from it, without a switch."""
 
 import subprocess
 from itertools import combinations
@@ -60,27 +60,27 @@ ip route 198.51.100.0/24 blackhole
 
 
 @pytest.mark.parametrize("size", [1, 2, 8])
-def test_the_script_is_one_for_every_set_of_files(size: int) -> None:
+def test_the_script_is_the_same_for_every_set_of_files(size: int) -> None:
     for chosen in combinations(PLACES, size):
         text = procedure.script(frozenset(chosen))
         assert subprocess.run(["sh", "-n"], input=text, text=True, check=False).returncode == 0
         assert all(f"place {file} {PLACES[file].path}" in text for file in chosen)
 
 
-def test_interfaces_come_before_routing_and_a_restart_stands_for_a_reload() -> None:
+def test_interfaces_come_before_routing_and_a_restart_includes_a_reload() -> None:
     text = procedure.script(frozenset({"frr.conf", "daemons", "netplan.yaml"}))
     assert text.index("netplan apply") < text.index("service frr")
     assert 'routing "$1"\n' not in text.partition("take()")[2]
     assert 'routing "$1"\n' in procedure.script(frozenset({"frr.conf"})).partition("take()")[2]
 
 
-def test_what_is_not_netkits_is_kept_below_the_intended_text() -> None:
+def test_unowned_lines_are_kept_below_the_intended_text() -> None:
     running = {"frr.conf": reply.running(RUNNING, "")}
     changes = compare(MODEL, running, {"frr.conf": OURS}).changes
     assert merged(changes, running, {"frr.conf": OURS}) == {"frr.conf": OURS + FOREIGN}
 
 
-def test_an_interface_nobody_told_netkit_of_stays_in_its_file() -> None:
+def test_an_unknown_interface_stays_in_its_file() -> None:
     running = {"netplan.yaml": "network:\n  ethernets:\n    eth0: {dhcp4: true}\n    swp1: {mtu: 1500}\n"}
     intended = {"netplan.yaml": "network:\n  ethernets:\n    swp1: {mtu: 9216}\n"}
     files = merged(compare(MODEL, running, intended).changes, running, intended)
@@ -90,7 +90,7 @@ def test_an_interface_nobody_told_netkit_of_stays_in_its_file() -> None:
     assert MODEL.parse({"netplan.yaml": found}) == MODEL.parse({"netplan.yaml": wanted})
 
 
-def test_a_file_that_was_not_there_before_goes_away_but_for_what_others_wrote() -> None:
+def test_a_file_that_did_not_exist_before_is_removed_except_for_lines_of_others() -> None:
     files = samples("frr")["8.4.4/plain/leaf01"]
     bare = {"frr.conf": "frr defaults traditional\n"}
     running = {
@@ -109,14 +109,14 @@ def test_a_file_that_was_not_there_before_goes_away_but_for_what_others_wrote() 
 
 
 @pytest.mark.parametrize("name", samples("frr"))
-def test_a_rendered_switch_is_put_there_as_it_is(name: str) -> None:
+def test_a_rendered_switch_is_written_unchanged(name: str) -> None:
     files = samples("frr")[name]
     assert merged(compare(MODEL, {}, files).changes, {}, files) == ({} if compare(MODEL, {}, files).not_read else files)
     bare = dict.fromkeys(files)
     assert merged(compare(MODEL, bare, files).changes, {}, files) == files
 
 
-def test_only_netkits_own_drain_is_unseen() -> None:
+def test_only_the_drain_of_netkit_is_hidden() -> None:
     shown = reply.running(RUNNING, "")
     assert " bgp graceful-shutdown\n" in shown
     assert staging.drain_lines(shown) == ""
@@ -125,7 +125,7 @@ def test_only_netkits_own_drain_is_unseen() -> None:
     assert reply.running(RUNNING, staging.drain_lines(hidden)) == hidden
 
 
-def test_a_drain_goes_on_where_the_number_of_its_router_changes() -> None:
+def test_a_drain_continues_when_the_as_number_changes() -> None:
     own = staging.drain_lines("router bgp 65001\n bgp router-id 10.0.0.1\n")
     after = "router bgp 65009\n bgp router-id 10.0.0.1\n"
     shown = after.replace("65009\n", "65009\n bgp graceful-shutdown\n")
@@ -134,20 +134,20 @@ def test_a_drain_goes_on_where_the_number_of_its_router_changes() -> None:
     assert staging.undrain_lines(own, shown) == ""
 
 
-def test_a_drain_that_is_intended_by_now_does_not_end() -> None:
+def test_a_drain_that_became_intended_does_not_end() -> None:
     own = "router bgp 65001\n bgp graceful-shutdown\nexit\nrouter bgp 65001 vrf a\n bgp graceful-shutdown\nexit\n"
     assert staging.undrain_lines(own, "router bgp 65001\n bgp graceful-shutdown\n") == (
         "router bgp 65001 vrf a\n no bgp graceful-shutdown\nexit\n"
     )
 
 
-def test_half_a_configuration_is_none() -> None:
+def test_a_truncated_configuration_is_refused() -> None:
     assert reply.is_configuration(RUNNING)
     assert not reply.is_configuration(RUNNING[:200])
     assert not reply.is_configuration("")
 
 
-def test_what_frr_reload_always_lists_is_no_difference() -> None:
+def test_differences_that_frr_reload_always_lists_are_ignored() -> None:
     eternal = """
 Lines To Add
 ============
@@ -164,7 +164,7 @@ bfd
     assert said == "Lines To Add\nrouter bgp 65001\n timers bgp 3 9\n"
 
 
-def test_only_ports_of_the_fabric_are_cleared_when_they_leave() -> None:
+def test_only_ports_of_the_fabric_are_cleared_when_they_are_removed() -> None:
     have = "network:\n  ethernets:\n    eth0: {}\n    lo: {}\n    swp1s0: {mtu: 9216}\n    swp2: {}\n"
     want = "network:\n  ethernets:\n    swp2: {mtu: 1500}\n"
     assert staging.left(have, want) == ["lo", "swp1s0"]
@@ -190,7 +190,7 @@ def link(name: str, *flags: str) -> dict[str, object]:
         (("optional",), "true", "false", []),
     ],
 )
-def test_what_the_kernel_does_not_show_is_told(
+def test_settings_missing_in_the_kernel_are_reported(
     key: tuple[str, ...], running: str | None, intended: str | None, said: list[str]
 ) -> None:
     changes = [

@@ -1,5 +1,5 @@
-"""What FRR is given: timers of BFD that run and that a file leaves out stand there at their default, and what has a new
-name comes first.
+"""Text given to frr-reload: running BFD timers that the file omits are stated with their default, and renamed objects
+come first.
 """
 
 import subprocess
@@ -109,10 +109,10 @@ def written(tmp_path: Path, function: str, running: str, wanted: str) -> str:
     ],
     ids=["the same", "no BFD", "two of a profile", "an older FRR", "a peer", "the end of the file"],
 )
-def test_what_runs_and_is_left_out_is_stated_at_its_default(tmp_path: Path, wanted: str, expected: str) -> None:
+def test_running_but_omitted_timers_are_stated_at_their_default(tmp_path: Path, wanted: str, expected: str) -> None:
     assert written(tmp_path, "stated", RUNNING, wanted) == expected
 
 
 @pytest.mark.parametrize(("wanted", "expected"), [(OTHER, INTRODUCED), (NAMED, ""), ("", "")])
-def test_lists_and_route_maps_of_a_new_name_are_introduced(tmp_path: Path, wanted: str, expected: str) -> None:
+def test_lists_and_route_maps_of_a_new_name_are_defined_first(tmp_path: Path, wanted: str, expected: str) -> None:
     assert written(tmp_path, "introduced", NAMED, wanted) == expected

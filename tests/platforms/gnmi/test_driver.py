@@ -1,4 +1,4 @@
-"""Asking and listening to the lab's own gNMI server over gRPC, as a switch of each platform is asked."""
+"""Requests and subscriptions to the lab's own gNMI server over gRPC, in the dialect of each platform."""
 
 import socket
 import threading
@@ -55,7 +55,7 @@ def asked(switch: Served) -> Sample:
 
 
 class Listening:
-    """A stream that is listened to on a thread of its own."""
+    """A subscription with its own thread."""
 
     def __init__(self, switch: Served, **changes: Any) -> None:
         self.samples: list[Sample] = []
@@ -76,7 +76,7 @@ class Listening:
             self._viewer.close()
 
 
-def test_a_stream_tells_what_asking_tells(asked_switch: Served) -> None:
+def test_a_stream_reports_the_same_as_a_get_request(asked_switch: Served) -> None:
     switch = asked_switch
     once = asked(switch)
     listening = Listening(switch)
@@ -90,7 +90,7 @@ def test_a_stream_tells_what_asking_tells(asked_switch: Served) -> None:
     assert listening.failure == ""
 
 
-def test_counts_move_with_the_hardware(tmp_path: Path) -> None:
+def test_counters_move_with_the_hardware(tmp_path: Path) -> None:
     with served("sonic", tmp_path) as switch:
         listening = Listening(switch)
         until(lambda: bool(listening.samples), "a sample")
@@ -133,7 +133,7 @@ def test_a_switch_that_fails_ends_the_stream_with_a_reason(fault: str, why: str,
         assert listening.failure.endswith(f": {why}")
 
 
-def test_cumulus_streams_and_answers_no_questions(tmp_path: Path) -> None:
+def test_cumulus_streams_and_serves_no_get_requests(tmp_path: Path) -> None:
     with served("nvue", tmp_path) as switch:
         listening = Listening(switch)
         until(lambda: bool(listening.samples), "a sample")
@@ -164,14 +164,14 @@ def test_cumulus_streams_and_answers_no_questions(tmp_path: Path) -> None:
         viewer.close()
 
 
-def test_closing_ends_what_is_asked(switch: Served) -> None:
+def test_closing_ends_a_request(switch: Served) -> None:
     viewer = switch.viewer()
     viewer.open()
     viewer.close()
     assert [reply.failure for reply in viewer.ask(["once /interfaces/interface/state"])] == [transport.ENDED]
 
 
-def test_who_is_not_let_in_is_told_so(switch: Served) -> None:
+def test_a_refused_login_is_reported(switch: Served) -> None:
     for changes in ({"user": "mallory"}, {"password": "guessed"}):
         assert problem(switch, **changes).endswith(f": {transport.NO_LOGIN}")
 
@@ -182,7 +182,7 @@ def test_another_certificate_is_refused(switch: Served) -> None:
     assert "the TLS handshake failed" in problem(switch, shield="authorities")
 
 
-def test_a_server_in_the_clear_is_only_taken_when_that_is_said(tmp_path: Path) -> None:
+def test_a_plaintext_server_is_accepted_only_on_request(tmp_path: Path) -> None:
     with served("sonic", tmp_path, GnmiState(0, has_tls=False, has_authentication=False)) as switch:
         assert "the server does not use TLS" in problem(switch)
         viewer = switch.viewer(password="", shield="none")
@@ -190,7 +190,7 @@ def test_a_server_in_the_clear_is_only_taken_when_that_is_said(tmp_path: Path) -
         viewer.close()
 
 
-def test_what_the_server_does_not_have_is_told_by_question(asked_switch: Served) -> None:
+def test_paths_that_the_server_lacks_are_reported_by_query(asked_switch: Served) -> None:
     switch = asked_switch
     viewer = switch.viewer()
     viewer.open()
@@ -210,7 +210,7 @@ def test_proxies_of_the_environment_are_not_used(tmp_path: Path, monkeypatch: py
         viewer.close()
 
 
-def test_a_missing_library_says_what_to_install(switch: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_reported_with_what_to_install(switch: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "LIBRARY", ("no_such_module_of_grpc",))
     viewer = switch.viewer()
     with pytest.raises(AccessError) as caught:
@@ -219,7 +219,9 @@ def test_a_missing_library_says_what_to_install(switch: Served, monkeypatch: pyt
     assert caught.value.problems[0].remedy == remedy
 
 
-def test_a_lab_without_the_library_says_that_it_serves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lab_without_the_library_reports_that_it_serves_no_gnmi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(agent, "LIBRARY", ("no_such_module_of_grpc",))
     with served("eos", tmp_path) as switch:
         assert (switch.agent.state, switch.agent.lack) == (None, agent.MISSING)
@@ -238,7 +240,7 @@ def test_a_server_is_there_again_after_a_power_cut(switch: Served) -> None:
     viewer.close()
 
 
-def test_a_stranger_on_the_port_is_told_in_one_line(tmp_path: Path) -> None:
+def test_another_service_on_the_port_is_reported_in_one_line(tmp_path: Path) -> None:
     with served("eos", tmp_path) as switch, socket.create_server(("127.93.12.1", 0)) as stranger:
         port = stranger.getsockname()[1]
         assert problem(switch, port=port, patience_s=0.3).endswith(f": {transport.NO_ANSWER}")

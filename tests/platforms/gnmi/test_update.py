@@ -1,4 +1,4 @@
-"""What gNMI servers tell, read from updates as servers of each platform shape them; whatever comes, nothing raises."""
+"""Parsing gNMI updates as servers of each platform send them; no input raises."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def reported(platform: str, *updates: tuple[str, Any], wanted: tuple[str, ...] =
     return count.counters_of(platform, dict(counting.counts(Update(path(place), value) for place, value in updates)))
 
 
-def test_openconfig_tells_ports_and_queues_leaf_by_leaf() -> None:
+def test_openconfig_reports_ports_and_queues_leaf_by_leaf() -> None:
     port = "/interfaces/interface[name=Ethernet1/1]/state/counters"
     queue = QUEUE.format("Ethernet1/1", "UC3")
     shown = (
@@ -70,7 +70,7 @@ def test_openconfig_tells_ports_and_queues_leaf_by_leaf() -> None:
     }
 
 
-def test_openconfig_may_tell_a_whole_tree_with_its_modules_named() -> None:
+def test_openconfig_may_report_a_whole_tree_with_module_names() -> None:
     tree = {
         "openconfig-interfaces:interface": [
             {"name": "Ethernet2/1", "state": {"counters": {"in-octets": "9", "out-octets": 8}}},
@@ -83,12 +83,12 @@ def test_openconfig_may_tell_a_whole_tree_with_its_modules_named() -> None:
     }
 
 
-def test_packets_are_not_told_from_some_of_their_kinds() -> None:
+def test_packets_are_not_reported_from_some_of_their_kinds() -> None:
     port = "/interfaces/interface[name=Ethernet1/1]/state/counters"
     assert reported("eos", (f"{port}/in-unicast-pkts", 5)) == {}
 
 
-def test_cumulus_tells_marks_pauses_and_bits_beside() -> None:
+def test_cumulus_reports_marks_pauses_and_fec_too() -> None:
     port = "/interfaces/interface[name=swp1s0]"
     shown = (
         (f"{port}/state/counters/out-pkts", 3),
@@ -108,7 +108,7 @@ def test_cumulus_tells_marks_pauses_and_bits_beside() -> None:
     }
 
 
-def test_sonic_tells_rows_by_alias() -> None:
+def test_sonic_reports_rows_by_alias() -> None:
     ports = {
         "Ethernet1/1": {"SAI_PORT_STAT_IF_IN_OCTETS": "70", "SAI_PORT_STAT_PFC_3_RX_PKTS": "4", "NULL": "NULL"},
         "Ethernet2/1": {},
@@ -160,14 +160,14 @@ def test_answers_are_facts() -> None:
 
 
 @pytest.mark.parametrize("platform", ["nvue", "frr"])
-def test_what_cannot_be_asked_says_why(platform: str) -> None:
+def test_facts_that_cannot_be_requested_have_a_reason(platform: str) -> None:
     (view,) = views(ViewSubject("leaf01", platform=platform))
     found = view.parse("0.8.0\n")
     assert isinstance(found.counters, Absent)
     assert isinstance(found.qos, Absent)
 
 
-def test_what_is_asked_is_written_as_commands() -> None:
+def test_requests_are_written_as_commands() -> None:
     for subject in (ViewSubject("leaf01", platform="eos"), ViewSubject("leaf01", platform="sonic")):
         for command in (command for view in views(subject) if view.counts for command in view.commands):
             found = parse_command(command)
@@ -179,7 +179,7 @@ def test_what_is_asked_is_written_as_commands() -> None:
     assert [parse_query(place) for place in ("", "interfaces", "/a[b]", "/a//b", "DB:a")] == [None] * 5
 
 
-def test_counters_are_known_ones() -> None:
+def test_counters_have_known_names() -> None:
     assert set(count.COUNTERS) | set(sonic.COUNTERS) <= set(COUNTERS)
 
 
@@ -193,7 +193,7 @@ def test_no_update_raises(updates: list[Update], platform: str) -> None:
 
 @UNHURRIED
 @given(UPDATES)
-def test_text_of_updates_is_read_back(updates: list[Update]) -> None:
+def test_updates_survive_a_round_trip_as_text(updates: list[Update]) -> None:
     assert list(read(format_updates(updates))) == updates
 
 
@@ -213,6 +213,6 @@ def test_leaves_are_single_values(value: object) -> None:
 
 @UNHURRIED
 @given(st.text())
-def test_paths_are_what_they_are_written_as(text: str) -> None:
+def test_paths_survive_a_round_trip_as_text(text: str) -> None:
     found = path(text)
     assert format_path(found) == text or found == ()

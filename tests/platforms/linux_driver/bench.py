@@ -1,4 +1,4 @@
-"""A small lab whose GPU hosts are driven as netkit drives them, and by plain Ansible."""
+"""A small lab whose GPU hosts are driven by netkit and by plain Ansible."""
 
 import json
 import subprocess
@@ -46,7 +46,7 @@ class Bench:
         return self.fabric.hosts
 
     def files(self, device: str, **edits: Edit) -> dict[str, str]:
-        """Return the rendered files of a host, some edited; dots and dashes of their names are underscores."""
+        """The rendered files of a host, some edited; dots and dashes of their names are underscores."""
         host = next(host for host in self.hosts if host.name == device)
         files = dict(rendered(self.fabric, host))
         names = {name.replace(".", "_").replace("-", "_"): name for name in files}
@@ -79,7 +79,7 @@ class Bench:
         )
 
     def driver(self, device: str, secrets: Secrets | None = None) -> LinuxDriver:
-        """Return a driver that is connected."""
+        """A connected driver."""
         endpoint = self.endpoints[device]
         files = {"key_file": str(endpoint.key_file), "known_hosts": str(endpoint.known_hosts)}
         options = {"device": device, "port": endpoint.port, "secrets": secrets, **files}
@@ -88,18 +88,18 @@ class Bench:
         return driver
 
     def loaded(self, device: str, files: Mapping[str, str]) -> LinuxDriver:
-        """Return a driver with files staged."""
+        """A driver with files staged."""
         driver = self.driver(device)
         driver.load_candidate(Candidate(files, (), "ansible"))
         return driver
 
     def disk(self, device: str) -> str:
-        """Return all files a change could touch, with their modes and sums."""
+        """All files that a change could affect, with their modes and checksums."""
         listed = f"find {PLACES} -type f -printf '%p %m\\n' 2>/dev/null | sort"
         return self.lab.shell(device, f"{listed}; find {PLACES} -type f 2>/dev/null | sort | xargs -r sha256sum")
 
     def kernel(self, device: str) -> str:
-        """Return what of a host's network a change could touch."""
+        """The network state of a host that a change could affect."""
         keys = " ".join(f"net.ipv4.conf.{name}.rp_filter" for name in ("all", "default", "rail0", "rail1"))
         show = "ip -4 -o address show scope global; ip -4 route show table all proto static; ip -4 rule"
         shown = self.lab.shell(device, f"{show}; cat /sys/class/net/rail*/mtu; sysctl {keys}")

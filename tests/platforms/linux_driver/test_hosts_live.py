@@ -62,7 +62,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 def wider(text: str) -> str:
-    """Give one route of rail1 a wider prefix."""
+    """Give one route of rail1 a shorter prefix."""
     return re.sub(r"10\.128\.0\.0/29(, via: 10\.128\.128\.\d, table: 101)", r"10.128.0.0/28\1", text)
 
 
@@ -78,7 +78,7 @@ def recap(done: str, device: str) -> dict[str, int]:
     return {key: int(value) for key, _, value in (word.partition("=") for word in line.split()[2:])}
 
 
-def test_plain_ansible_deploys_from_bare_and_takes_it_back(bare: Bench) -> None:
+def test_plain_ansible_deploys_to_bare_hosts_and_rolls_back(bare: Bench) -> None:
     before = {host.name: (bare.disk(host.name), bare.kernel(host.name)) for host in bare.hosts}
     place = bare.write({host.name: bare.files(host.name) for host in bare.hosts})
     option = f"-enetkit_configs={place}"
@@ -109,7 +109,7 @@ def test_plain_ansible_deploys_from_bare_and_takes_it_back(bare: Bench) -> None:
 
 
 @pytest.mark.whole
-def test_the_other_way_to_configure_networks_takes_over_and_leaves_nothing_behind(up: Bench) -> None:
+def test_the_other_network_backend_takes_over_and_leaves_nothing_behind(up: Bench) -> None:
     other = bench(up.lab, NETWORKD, up.folder)
     before = up.disk("gpu02"), up.kernel("gpu02")
     driver = up.loaded("gpu02", other.files("gpu02"))
@@ -122,7 +122,7 @@ def test_the_other_way_to_configure_networks_takes_over_and_leaves_nothing_behin
 
 
 @pytest.mark.whole
-def test_one_rail_changes_and_the_others_notice_nothing(up: Bench) -> None:
+def test_one_rail_changes_without_effect_on_the_others(up: Bench) -> None:
     files = up.files("gpu01", netplan_yaml=wider, nccl_conf=lambda text: text.replace("=106", "=107"))
     before = up.disk("gpu01"), up.kernel("gpu01")
     driver = up.loaded("gpu01", files)
@@ -154,7 +154,7 @@ def test_one_rail_changes_and_the_others_notice_nothing(up: Bench) -> None:
 
 
 @pytest.mark.whole
-def test_a_file_that_is_no_longer_intended_goes_and_comes_back(up: Bench) -> None:
+def test_a_file_that_is_no_longer_intended_is_removed_and_restored(up: Bench) -> None:
     whole = up.files("gpu01")
     files = {name: text for name, text in whole.items() if name != "mlxconfig.conf"}
     files["install.txt"] = "\n".join(line for line in whole["install.txt"].splitlines() if "mlxconfig" not in line)
@@ -168,7 +168,7 @@ def test_a_file_that_is_no_longer_intended_goes_and_comes_back(up: Bench) -> Non
     assert up.disk("gpu01") == before
 
 
-def test_without_a_confirmation_the_host_takes_the_change_back_by_itself(up: Bench) -> None:
+def test_without_a_confirmation_the_host_reverts_by_itself(up: Bench) -> None:
     before = up.disk("gpu01"), up.kernel("gpu01")
     driver = up.loaded("gpu01", up.files("gpu01", netplan_yaml=wider))
     driver.commit_config(revert_in=90)
@@ -177,13 +177,13 @@ def test_without_a_confirmation_the_host_takes_the_change_back_by_itself(up: Ben
     until(lambda: not watcher.has_pending_commit(), "the timer of the host", patience_s=400)
     assert (up.disk("gpu01"), up.kernel("gpu01")) == before
     late = up.driver("gpu01")
-    late.confirm_commit()  # nothing waits, and nothing was asked of this object
+    late.confirm_commit()  # nothing is pending, and this object committed nothing
     driver.open()
     with pytest.raises(DeviceError, match="nothing waits for a confirmation"):
         driver.confirm_commit()
 
 
-def test_a_host_that_boots_within_the_window_boots_as_it_was(up: Bench) -> None:
+def test_a_host_that_reboots_within_the_window_boots_the_old_state(up: Bench) -> None:
     before = up.disk("gpu02"), up.kernel("gpu02")
     qos = up.files("gpu02", netplan_yaml=wider, netkit_nic_qos=lambda text: text.replace("CNP_DSCP=48", "CNP_DSCP=46"))
     driver = up.loaded("gpu02", qos)
@@ -198,7 +198,7 @@ def test_a_host_that_boots_within_the_window_boots_as_it_was(up: Bench) -> None:
 
 
 @pytest.mark.whole
-def test_another_may_confirm_what_waits_and_nobody_changes_a_host_that_waits(up: Bench) -> None:
+def test_another_process_may_confirm_a_pending_change_and_none_may_start_another(up: Bench) -> None:
     before = up.disk("gpu01")
     up.loaded("gpu01", up.files("gpu01", netplan_yaml=wider)).commit_config(revert_in=LONG_S)
     second = up.loaded("gpu01", up.files("gpu01", nccl_conf=lambda text: text.replace("=106", "=98")))
@@ -214,7 +214,7 @@ def test_another_may_confirm_what_waits_and_nobody_changes_a_host_that_waits(up:
     assert up.disk("gpu01") == before
 
 
-def test_a_change_that_breaks_routes_is_taken_back_at_once(up: Bench) -> None:
+def test_a_change_that_breaks_routes_is_reverted_at_once(up: Bench) -> None:
     before = up.disk("gpu01"), up.kernel("gpu01")
     wrong = up.files("gpu01", netplan_yaml=lambda text: text.replace("[10.128.128.1/31]", "[10.128.128.1/30]"))
     place = up.write({"gpu01": wrong, "gpu02": up.files("gpu02")})
@@ -225,7 +225,7 @@ def test_a_change_that_breaks_routes_is_taken_back_at_once(up: Bench) -> None:
 
 
 @pytest.mark.whole
-def test_what_was_edited_since_is_not_taken_back(up: Bench) -> None:
+def test_files_edited_since_are_not_reverted(up: Bench) -> None:
     driver = up.loaded("gpu01", up.files("gpu01", nccl_conf=lambda text: text.replace("=106", "=98")))
     driver.commit_config(revert_in=LONG_S)
     driver.confirm_commit()
@@ -239,7 +239,7 @@ def test_what_was_edited_since_is_not_taken_back(up: Bench) -> None:
 
 
 @pytest.mark.whole
-def test_hosts_change_together_in_one_run_and_fail_one_by_one(up: Bench) -> None:
+def test_hosts_change_in_one_run_and_fail_individually(up: Bench) -> None:
     good = up.loaded("gpu01", up.files("gpu01", netplan_yaml=wider))
     bad = up.loaded("gpu02", up.files("gpu02", netplan_yaml=lambda text: f"{text}        - nonsense\n"))
     before = up.disk("gpu02")
@@ -253,7 +253,7 @@ def test_hosts_change_together_in_one_run_and_fail_one_by_one(up: Bench) -> None
 
 
 @pytest.mark.whole
-def test_a_rail_that_fails_is_put_back_before_another_is_touched(up: Bench) -> None:
+def test_a_failed_rail_is_restored_before_another_is_touched(up: Bench) -> None:
     before = up.disk("gpu01"), up.kernel("gpu01")
     smaller = {
         name: up.files(name, netplan_yaml=lambda text: text.replace("mtu: 9000", "mtu: 4200")) for name in SHARING
@@ -274,7 +274,7 @@ def test_a_rail_that_fails_is_put_back_before_another_is_touched(up: Bench) -> N
     assert is_as(up, "gpu02", up.files("gpu02"))
 
 
-def test_a_secret_is_filled_in_on_its_way_and_shown_nowhere(up: Bench, tmp_path: Path) -> None:
+def test_a_secret_is_filled_in_during_transfer_and_never_printed(up: Bench, tmp_path: Path) -> None:
     files = up.files("gpu01", nccl_conf=lambda text: f"{text}# @secret:TOKEN@\n")
     driver = up.driver("gpu01", secrets={"TOKEN": "s3cr3t"}.__getitem__)
     driver.load_candidate(Candidate(files, (), "ansible"))

@@ -1,4 +1,4 @@
-"""Where the files of a host go and what of them is there: read from what hosts print, and equal to what is rendered."""
+"""Where the files of a host are installed, and reading them back: equal to what is rendered."""
 
 import ast
 import base64
@@ -39,7 +39,7 @@ def places(files: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_is_installed_is_read_back_as_it_was_rendered(shape: dict[str, object]) -> None:
+def test_installed_files_are_read_back_as_rendered(shape: dict[str, object]) -> None:
     built = fabric(shape)
     for host in built.hosts:
         files = rendered(built, host)
@@ -52,7 +52,7 @@ def test_what_is_installed_is_read_back_as_it_was_rendered(shape: dict[str, obje
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_rendered_name_is_known_on_a_host_that_has_nothing(shape: dict[str, object]) -> None:
+def test_every_rendered_name_is_known_on_a_bare_host(shape: dict[str, object]) -> None:
     built = fabric(shape)
     found = install.running(printed({}), "gpu01")
     assert {name for name, text in found.items() if text is not None} == {install.LIST}
@@ -60,7 +60,7 @@ def test_every_rendered_name_is_known_on_a_host_that_has_nothing(shape: dict[str
     assert {name for name in rendered(built, built.hosts[0]) if MODELS["linux"].reads(name)} <= set(found)
 
 
-def test_drop_ins_that_are_missing_or_differ_show_and_can_be_brought_back() -> None:
+def test_missing_or_different_drop_ins_are_visible_and_can_be_restored() -> None:
     built = fabric(values({}))
     there = places(rendered(built, built.hosts[0]))
     missing = next(place for place in there if place.endswith("rail1.network.d/oif.conf"))
@@ -74,7 +74,7 @@ def test_drop_ins_that_are_missing_or_differ_show_and_can_be_brought_back() -> N
 
 
 @given(st.text().filter(lambda text: text.splitlines()[-1:] != ["end"]))
-def test_any_answer_is_read_or_refused(text: str) -> None:
+def test_any_answer_is_parsed_or_refused(text: str) -> None:
     with contextlib.suppress(DeviceError):
         assert "netplan.yaml" in install.running(f"{text}\nend\n", "gpu01")
     with pytest.raises(DeviceError, match="its files cannot be read"):
@@ -94,18 +94,18 @@ def test_any_answer_is_read_or_refused(text: str) -> None:
     ],
     ids=["longer", "shorter", "garbled", "cut", "nothing held", "no size", "less than nothing"],
 )
-def test_an_answer_that_is_not_whole_is_refused(text: str) -> None:
+def test_an_incomplete_answer_is_refused(text: str) -> None:
     with pytest.raises(DeviceError, match="its files cannot be read"):
         install.running(text, "gpu01")
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "0600 netplan.yaml\n", "0600 gone.yaml /etc/netplan/x.yaml\n"])
-def test_files_that_nothing_says_the_place_of_are_refused(text: str) -> None:
+def test_files_without_a_known_path_are_refused(text: str) -> None:
     with pytest.raises(DeviceError, match=r"install\.txt.*render it again"):
         install.entries({"install.txt": text, "netplan.yaml": ""}, "gpu01")
 
 
-def test_program_module_and_templates_agree_on_what_is_netkits() -> None:
+def test_program_module_and_templates_agree_on_owned_files() -> None:
     source = (shipped_playbooks() / "library" / "netkit_host.py").read_text(encoding="utf-8")
     owned = next(
         ast.literal_eval(node.value)
@@ -119,7 +119,7 @@ def test_program_module_and_templates_agree_on_what_is_netkits() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_files_and_design_ask_the_same_of_the_kernel(shape: dict[str, object]) -> None:
+def test_files_and_design_request_the_same_of_the_kernel(shape: dict[str, object]) -> None:
     built = fabric(shape)
     endpoints = {host.name: Endpoint(host.name, "linux", "h", 22, "root") for host in built.hosts}
     hosts = inventory(built, endpoints)["all"]["hosts"]  # type: ignore[index]
@@ -132,7 +132,7 @@ def test_files_and_design_ask_the_same_of_the_kernel(shape: dict[str, object]) -
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_host_is_asked_the_way_to_itself(shape: dict[str, object]) -> None:
+def test_no_host_is_asked_for_the_path_to_itself(shape: dict[str, object]) -> None:
     built = fabric(shape)
     for host in built.hosts:
         asked = {lookup.to for rail in rails.configured(rendered(built, host)) for lookup in rail.lookups}
@@ -141,13 +141,13 @@ def test_no_host_is_asked_the_way_to_itself(shape: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("name", ["netplan.yaml", "10-rail0.network"])
 @pytest.mark.parametrize("text", ["", "{", "a: &a [*a]", "network: {ethernets: {rail0: {}}}", "[Match]\nName=rail0\n"])
-def test_files_that_describe_no_rail_are_refused(name: str, text: str) -> None:
+def test_files_without_a_rail_are_refused(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match="describe no rail"):
         rails.configured({name: text})
 
 
 @given(st.text())
-def test_any_netplan_is_read_or_refused(text: str) -> None:
+def test_any_netplan_is_parsed_or_refused(text: str) -> None:
     with contextlib.suppress(ConfigError):
         assert rails.configured({"netplan.yaml": text})
 

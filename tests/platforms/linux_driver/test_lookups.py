@@ -1,4 +1,4 @@
-"""Where a host is asked to look its routes up: in each prefix, and in no narrower one."""
+"""The addresses whose route a host looks up: one in each prefix, and in no longer one."""
 
 import ipaddress
 
@@ -15,7 +15,7 @@ NETS = st.tuples(st.integers(0, 2**10 - 1), st.integers(22, 32)).map(
 )
 
 
-def test_a_prefix_that_narrower_ones_cover_has_no_address_of_its_own() -> None:
+def test_a_prefix_covered_by_longer_ones_has_no_address_of_its_own() -> None:
     assert _inside(POOL, [POOL, *RAILS, *WIRES]) == ""
     assert _inside(POOL, [POOL, RAILS[0], *WIRES]) == "10.191.255.254"
     assert _inside(POOL, [POOL, RAILS[1], *WIRES]) == "10.159.255.255"
@@ -23,7 +23,7 @@ def test_a_prefix_that_narrower_ones_cover_has_no_address_of_its_own() -> None:
 
 
 @given(st.lists(NETS, min_size=1, max_size=8))
-def test_the_address_is_in_the_prefix_and_in_no_narrower_one(nets: list[Network]) -> None:
+def test_the_address_is_in_the_prefix_and_in_no_longer_one(nets: list[Network]) -> None:
     for prefix in nets:
         found = _inside(prefix, nets)
         narrower = [net for net in nets if net.prefixlen > prefix.prefixlen]

@@ -1,4 +1,4 @@
-"""ansible-runner on this machine: what it is given, what it says, and what it leaves behind."""
+"""ansible-runner on this machine: its input, its output, and the files it leaves behind."""
 
 import re
 import socket
@@ -75,7 +75,7 @@ def test_a_users_own_playbook_comes_first_and_sees_no_secret_of_the_environment(
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def test_own_folders_come_before_netkits_file_by_file(tmp_path: Path) -> None:
+def test_own_folders_override_those_of_netkit_file_by_file(tmp_path: Path) -> None:
     for name in ("near", "far"):
         (tmp_path / name / "files").mkdir(parents=True)
         (tmp_path / name / "files" / name).write_text(name, encoding="utf-8")
@@ -88,13 +88,13 @@ def test_own_folders_come_before_netkits_file_by_file(tmp_path: Path) -> None:
     assert failure.startswith("of the near onenearfar # Takes the last change of GPU hosts back")
 
 
-def test_own_folders_that_cannot_be_copied_are_told(tmp_path: Path) -> None:
+def test_own_folders_that_cannot_be_copied_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match=f"the playbooks in {tmp_path}/gone cannot be copied: No such file"):
         play("hosts-verify.yml", {"gpu01": LOCAL}, {}, own=[tmp_path / "gone"])
 
 
 def test_a_password_is_in_no_command_line_no_environment_and_no_file(tmp_path: Path) -> None:
-    """What a playbook finds of itself while it runs; that it would find a word is tried with one of the inventory."""
+    """Inspected by a playbook while it runs; a word of the inventory proves that it would find one."""
     own = tmp_path / "own"
     own.mkdir()
     (own / "hosts-verify.yml").write_text(SEEKING.format(words=tmp_path / "words"), encoding="utf-8")
@@ -106,7 +106,7 @@ def test_a_password_is_in_no_command_line_no_environment_and_no_file(tmp_path: P
         assert (failure != "found []") == is_found
 
 
-def test_a_playbook_that_cannot_be_read_leaves_no_host_for_done(tmp_path: Path) -> None:
+def test_an_unreadable_playbook_reports_no_host_as_done(tmp_path: Path) -> None:
     (tmp_path / "hosts-verify.yml").write_text("- hosts: [", encoding="utf-8")
     error = play("hosts-verify.yml", {"gpu01": LOCAL}, {}, own=[tmp_path])["gpu01"].error()
     assert isinstance(error, DeviceError)

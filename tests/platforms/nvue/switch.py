@@ -1,4 +1,4 @@
-"""A switch of a running lab as the driver's tests see it."""
+"""Helpers of the driver's tests for a switch of a running lab."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -59,19 +59,18 @@ def changes(driver: NvueDriver, files: Mapping[str, str]) -> tuple[Change, ...]:
 
 
 def load(driver: NvueDriver, files: Mapping[str, str]) -> tuple[Change, ...]:
-    """Stage what makes a switch run some files, as a deploy does."""
+    """Stage files on a switch as a deploy does."""
     found = changes(driver, files)
     driver.load_candidate(Candidate(files, found, "patch"))
     return found
 
 
 def texts(driver: NvueDriver) -> dict[str, str]:
-    """Return the running files, all of which a switch has."""
     return {name: text or "" for name, text in driver.running_files().items()}
 
 
 def tree(driver: NvueDriver) -> dict[str, Any]:
-    """Return the running configuration, to be changed and intended."""
+    """The running configuration as a tree that can be changed."""
     (text,) = texts(driver).values()
     found = json.loads(text)
     return next(item["set"] for item in found if "set" in item) if isinstance(found, list) else found
@@ -86,7 +85,7 @@ def transport_of(driver: NvueDriver) -> str:
 
 
 def described(driver: NvueDriver, text: str, port: str = PORT) -> dict[str, str]:
-    """Return the running configuration with a port's description changed."""
+    """The running configuration with a port's description changed."""
     wanted = tree(driver)
     wanted["interface"][port]["description"] = f"{text} over {transport_of(driver)}"
     return files_of(wanted)
@@ -94,7 +93,7 @@ def described(driver: NvueDriver, text: str, port: str = PORT) -> dict[str, str]
 
 @contextmanager
 def broken(lab: RunningLab, fault: str, device: str, *options: str) -> Iterator[None]:
-    """Break something for the length of a block."""
+    """Inject a fault for the length of a block."""
     assert lab.lab("break", fault, device, *options).returncode == 0
     try:
         yield
@@ -103,7 +102,7 @@ def broken(lab: RunningLab, fault: str, device: str, *options: str) -> Iterator[
 
 
 def unsaved(lab: RunningLab, device: str) -> str:
-    """Return what runs and is not saved."""
+    """Differences between the running and the saved configuration."""
     return lab.shell(device, "nv config diff startup applied")
 
 

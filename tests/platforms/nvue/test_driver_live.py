@@ -41,7 +41,7 @@ pytestmark = needs_lab
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_switch_that_runs_what_is_intended_has_nothing_to_change(lab: RunningLab, transport: str) -> None:
+def test_a_switch_that_runs_the_intent_has_nothing_to_change(lab: RunningLab, transport: str) -> None:
     driver = opened(lab, "spine02", transport)
     assert changes(driver, rendered("spine02")) == ()
     driver.load_candidate(Candidate(rendered("spine02"), (), "patch"))
@@ -51,7 +51,7 @@ def test_a_switch_that_runs_what_is_intended_has_nothing_to_change(lab: RunningL
     driver.close()
 
 
-def test_a_change_is_applied_verified_anew_and_saved(lab: RunningLab, driver: NvueDriver) -> None:
+def test_a_change_is_applied_verified_again_and_saved(lab: RunningLab, driver: NvueDriver) -> None:
     transport = transport_of(driver)
     files = described(driver, "changed")
     assert [change.path for change in load(driver, files)] == [("interface", PORT, "description")]
@@ -69,7 +69,7 @@ def test_a_change_is_applied_verified_anew_and_saved(lab: RunningLab, driver: Nv
     again.close()
 
 
-def test_what_is_not_confirmed_goes_back_by_itself(lab: RunningLab, driver: NvueDriver) -> None:
+def test_an_unconfirmed_change_reverts_by_itself(lab: RunningLab, driver: NvueDriver) -> None:
     before = driver.running_files()
     load(driver, described(driver, "gone soon"))
     driver.commit_config(revert_in=SHORT_S)
@@ -83,7 +83,7 @@ def test_what_is_not_confirmed_goes_back_by_itself(lab: RunningLab, driver: Nvue
     again.close()
 
 
-def test_a_reboot_before_the_confirmation_goes_back(lab: RunningLab) -> None:
+def test_a_reboot_before_the_confirmation_reverts(lab: RunningLab) -> None:
     driver = opened(lab, "spine02")
     before = driver.running_files()
     load(driver, described(driver, "gone with the power"))
@@ -96,7 +96,7 @@ def test_a_reboot_before_the_confirmation_goes_back(lab: RunningLab) -> None:
     again.close()
 
 
-def test_a_rollback_takes_back_what_waits_at_once(lab: RunningLab) -> None:
+def test_a_rollback_reverts_a_pending_change_at_once(lab: RunningLab) -> None:
     driver = opened(lab, "leaf01")
     before = driver.running_files()
     load(driver, described(driver, "not for long"))
@@ -110,7 +110,7 @@ def test_a_rollback_takes_back_what_waits_at_once(lab: RunningLab) -> None:
     driver.close()
 
 
-def test_over_rest_a_rollback_waits_until_the_time_is_up(lab: RunningLab) -> None:
+def test_over_rest_a_rollback_waits_for_the_timer(lab: RunningLab) -> None:
     driver = opened(lab, "leaf01", "nvue-rest")
     before = driver.running_files()
     load(driver, described(driver, "not for long"))
@@ -121,7 +121,7 @@ def test_over_rest_a_rollback_waits_until_the_time_is_up(lab: RunningLab) -> Non
     driver.close()
 
 
-def test_a_commit_without_a_timer_can_be_taken_back(driver: NvueDriver) -> None:
+def test_a_commit_without_a_timer_can_be_rolled_back(driver: NvueDriver) -> None:
     before = driver.running_files()
     load(driver, described(driver, "at once"))
     driver.commit_config(message="at once")
@@ -130,7 +130,7 @@ def test_a_commit_without_a_timer_can_be_taken_back(driver: NvueDriver) -> None:
     assert driver.running_files() == before
 
 
-def test_nothing_is_applied_while_a_change_waits(lab: RunningLab, driver: NvueDriver) -> None:
+def test_nothing_is_applied_while_a_change_is_pending(lab: RunningLab, driver: NvueDriver) -> None:
     load(driver, described(driver, "first"))
     driver.commit_config(revert_in=LONG_S)
     first = driver.running_files()
@@ -142,7 +142,7 @@ def test_nothing_is_applied_while_a_change_waits(lab: RunningLab, driver: NvueDr
     other.close()
 
 
-def test_what_is_discarded_is_forgotten(driver: NvueDriver) -> None:
+def test_a_discarded_candidate_is_forgotten(driver: NvueDriver) -> None:
     before = driver.running_files()
     load(driver, described(driver, "never"))
     driver.discard_config()
@@ -152,7 +152,7 @@ def test_what_is_discarded_is_forgotten(driver: NvueDriver) -> None:
     assert driver.running_files() == before
 
 
-def test_what_was_staged_before_is_not_applied_with_the_next(driver: NvueDriver) -> None:
+def test_changes_staged_earlier_are_not_applied_with_the_next(driver: NvueDriver) -> None:
     load(driver, described(driver, "stale", "swp1s1"))
     files = described(driver, "fresh")
     load(driver, files)
@@ -181,7 +181,7 @@ def test_whole_objects_are_added_and_removed(lab: RunningLab, driver: NvueDriver
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_secrets_are_put_in_place_and_nowhere_else(lab: RunningLab, transport: str) -> None:
+def test_secrets_are_filled_in_and_appear_nowhere_else(lab: RunningLab, transport: str) -> None:
     device = {"ssh": "leaf02", "nvue-rest": "spine01"}[transport]
     driver = opened(lab, device, transport)
     wanted = tree(driver)
@@ -203,8 +203,8 @@ def test_secrets_are_put_in_place_and_nowhere_else(lab: RunningLab, transport: s
 USERS = ("system", "snmp-server", "username")
 
 
-def test_users_a_switch_takes_in_no_form_are_left_out_and_told(driver: NvueDriver) -> None:
-    """A wrong form of one user must not take down the patch it is part of."""
+def test_users_that_a_switch_rejects_are_left_out_and_reported(driver: NvueDriver) -> None:
+    """One malformed user must not make the whole patch fail."""
     wanted = tree(driver)
     wanted["system"]["snmp-server"]["username"]["second"] = {
         "auth-sha": {"@secret:SNMP_AUTH@": {"@secret:SNMP_PRIV@": {}}}
@@ -224,7 +224,7 @@ def test_users_a_switch_takes_in_no_form_are_left_out_and_told(driver: NvueDrive
         load(driver, files_of(wanted))
 
 
-def test_an_error_of_the_switch_shows_no_secret(driver: NvueDriver) -> None:
+def test_an_error_of_the_switch_hides_secrets(driver: NvueDriver) -> None:
     wanted = tree(driver)
     wanted["interface"][PORT]["link"]["speed"] = "@secret:SNMP_AUTH@"
     with pytest.raises(DeviceError, match=r"refuses the configuration: .*<secret>") as caught:
@@ -233,7 +233,7 @@ def test_an_error_of_the_switch_shows_no_secret(driver: NvueDriver) -> None:
     assert caught.value.__cause__ is None
 
 
-def test_a_drain_runs_unsaved_and_unseen_and_ends_as_it_began(lab: RunningLab, driver: NvueDriver) -> None:
+def test_a_drain_runs_unsaved_and_hidden_and_ends_without_a_trace(lab: RunningLab, driver: NvueDriver) -> None:
     config, saving = MODEL.parse(texts(driver)), tree(driver)["system"]["config"]
     driver.drain()
     assert " bgp graceful-shutdown\n" in lab.run("leaf01", "vtysh", "-c", "show running-config")
@@ -271,7 +271,7 @@ def test_an_intended_drain_stays(driver: NvueDriver) -> None:
     assert changes(driver, files_of(original)) == ()
 
 
-def test_replacing_everything_is_refused_unless_the_way_in_stays(lab: RunningLab) -> None:
+def test_replacing_everything_is_refused_unless_management_access_stays(lab: RunningLab) -> None:
     driver = opened(lab, "leaf02")
     files = rendered("leaf02")
     with pytest.raises(DeviceError, match=r"cut it off: .*system\.api, system\.ssh-server"):
@@ -290,7 +290,7 @@ def test_replacing_everything_is_refused_unless_the_way_in_stays(lab: RunningLab
     driver.close()
 
 
-def test_plain_texts_are_merged_in_either_form(driver: NvueDriver) -> None:
+def test_text_candidates_are_merged_in_either_form(driver: NvueDriver) -> None:
     port = f"interface {PORT} description"
     driver.load_merge_candidate(config=f"nv set {port} '@secret:SNMP_AUTH@ by lines'\n")
     assert "<secret> by lines" in driver.compare_config()
@@ -320,7 +320,7 @@ def test_both_transports_read_the_same(lab: RunningLab) -> None:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_sessions_are_those_of_the_design(lab: RunningLab, transport: str) -> None:
+def test_sessions_are_as_designed(lab: RunningLab, transport: str) -> None:
     driver = opened(lab, "spine01", transport)
     until(lambda: all(session.is_established for session in driver.sessions()), "the sessions are up")
     assert {session.interface for session in driver.sessions()} == {"swp1s0", "swp1s1"}
@@ -332,14 +332,14 @@ def test_sessions_are_those_of_the_design(lab: RunningLab, transport: str) -> No
     driver.close()
 
 
-def test_the_kernel_and_frr_answer_napalm_too(lab: RunningLab) -> None:
+def test_getters_use_the_kernel_and_frr_too(lab: RunningLab) -> None:
     with opened(lab, "spine01") as driver:
         assert_answered(driver, Project.open(lab.fabric).fabric, "spine01", "leaf01")
     with opened(lab, "spine01", "nvue-rest") as driver, pytest.raises(AccessError, match="REST has no command line"):
         driver.get_arp_table()
 
 
-def test_commands_print_what_they_print(lab: RunningLab) -> None:
+def test_cli_returns_the_output_of_commands(lab: RunningLab) -> None:
     with opened(lab, "leaf02") as driver:
         found = driver.cli(["nv config show -o commands", "nv nonsense"])
     assert "nv set system hostname leaf02" in found["nv config show -o commands"]
@@ -362,7 +362,7 @@ with get_network_driver("nvue")({where.host!r}, "cumulus", "", optional_args=arg
     assert (done.stdout, done.returncode) == ("leaf01 True\n", 0), done.stderr
 
 
-def test_sessions_that_are_foreseen_come_with_the_configuration_and_once(lab: RunningLab) -> None:
+def test_prefetched_sessions_come_with_the_configuration_and_once(lab: RunningLab) -> None:
     driver = opened(lab, "leaf02")
     version, wanted = driver.os_version(), {one.interface for one in driver.sessions()}
     assert wanted
@@ -382,7 +382,7 @@ def test_sessions_that_are_foreseen_come_with_the_configuration_and_once(lab: Ru
     assert len(sent) == 1
     assert {one.interface for one in driver.sessions()} == wanted
     assert len(sent) == 2
-    driver.foresee_sessions("5.0.0")  # of another release they are asked for in another way
+    driver.foresee_sessions("5.0.0")  # another release needs other commands for sessions
     assert driver.running_files() == files
     assert {one.interface for one in driver.sessions()} == wanted
     assert len(sent) == 4

@@ -32,7 +32,7 @@ CAGE = "swp40"
 
 
 def split(wanted: dict[str, Any], ports: int) -> dict[str, str]:
-    """Return a configuration with a cage nobody uses split."""
+    """A configuration with an unused cage split."""
     names = [name for name in wanted["interface"] if name.startswith(CAGE)]
     for name in names:
         del wanted["interface"][name]
@@ -43,7 +43,7 @@ def split(wanted: dict[str, Any], ports: int) -> dict[str, str]:
     return files_of(wanted)
 
 
-def test_a_cage_is_split_anew_in_two_steps_that_go_back_together(lab: RunningLab) -> None:
+def test_a_changed_breakout_takes_two_steps_that_revert_together(lab: RunningLab) -> None:
     driver = opened(lab, "leaf01")
     load(driver, split(tree(driver), 2))
     driver.commit_config()
@@ -58,7 +58,7 @@ def test_a_cage_is_split_anew_in_two_steps_that_go_back_together(lab: RunningLab
     assert driver.running_files() == before
 
     load(driver, split(tree(driver), 4))
-    with suppress(DeviceError):  # on a slow machine the time is up before the second step
+    with suppress(DeviceError):  # on a slow machine the timer expires before the second step
         driver.commit_config(revert_in=SHORT_S)
     driver.close()
     again = opened(lab, "leaf01")
@@ -77,7 +77,7 @@ def test_a_cage_is_split_anew_in_two_steps_that_go_back_together(lab: RunningLab
     again.close()
 
 
-def test_two_steps_whose_time_is_up_in_between_are_taken_back(lab: RunningLab) -> None:
+def test_two_steps_whose_timer_expires_in_between_are_reverted(lab: RunningLab) -> None:
     driver = opened(lab, "leaf01")
     load(driver, split(tree(driver), 2))
     driver.commit_config()
@@ -122,7 +122,7 @@ def test_an_unknown_or_changed_host_key_is_refused(lab: RunningLab, tmp_path: Pa
         opened(lab, "leaf01", known_hosts=copied(tmp_path, tmp_path / "revoked", f"{known}@revoked {line}\n"))
 
 
-def test_a_wrong_key_user_or_place_is_refused(lab: RunningLab, tmp_path: Path) -> None:
+def test_a_wrong_key_user_or_host_is_refused(lab: RunningLab, tmp_path: Path) -> None:
     other = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     with pytest.raises(ConnectionException, match="leaf01: refuses the login of cumulus"):
@@ -153,7 +153,7 @@ def test_over_rest_certificate_and_password_are_checked(lab: RunningLab) -> None
         opened(lab, "leaf01", "nvue-rest", password="x" * 8)
 
 
-def test_an_apply_that_fails_in_silence_is_noticed(lab: RunningLab, driver: NvueDriver) -> None:
+def test_an_apply_that_fails_silently_is_detected(lab: RunningLab, driver: NvueDriver) -> None:
     before = driver.running_files()
     load(driver, described(driver, "fails"))
     with broken(lab, "apply-fails-quietly", "leaf01"), pytest.raises(DeviceError, match=r"not applied|does not run it"):
@@ -162,7 +162,7 @@ def test_an_apply_that_fails_in_silence_is_noticed(lab: RunningLab, driver: Nvue
     driver.discard_config()
 
 
-def test_garbage_is_not_taken_for_an_answer(lab: RunningLab) -> None:
+def test_garbage_is_not_mistaken_for_an_answer(lab: RunningLab) -> None:
     driver = opened(lab, "leaf02")
     with broken(lab, "garbage", "leaf02"):
         with pytest.raises(AccessError, match="answers with"):
@@ -174,7 +174,7 @@ def test_garbage_is_not_taken_for_an_answer(lab: RunningLab) -> None:
     driver.close()
 
 
-def test_a_switch_that_hangs_is_given_up(lab: RunningLab) -> None:
+def test_a_hanging_switch_times_out(lab: RunningLab) -> None:
     driver = opened(lab, "leaf02")
     with broken(lab, "hangs", "leaf02"):
         slow = opened(lab, "leaf02", timeout_s=2.0)
@@ -202,7 +202,7 @@ def test_a_full_disk_is_named(lab: RunningLab) -> None:
     driver.close()
 
 
-def test_a_connection_cut_by_the_commit_ends_as_before(lab: RunningLab) -> None:
+def test_a_connection_cut_by_the_commit_reverts(lab: RunningLab) -> None:
     driver = opened(lab, "spine01")
     before = driver.running_files()
     files = described(driver, "cut")

@@ -1,4 +1,4 @@
-"""From changes to what `nv config patch` takes: by examples, and for any two configurations."""
+"""From changes to the input of `nv config patch`: by examples, and for any two configurations."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ Tree = dict[str, Any]
 
 
 def patched(running: Tree, document: NvuePatch) -> Tree:
-    """Return what a switch makes of a document."""
+    """The configuration of a switch after a document is applied."""
     result: Tree = json.loads(json.dumps(running))
     _unset(result, document.unset)
     _set(result, document.set)
@@ -91,7 +91,7 @@ def test_replacing_makes_it_the_intended_one(intended: Tree) -> None:
 
 
 @given(TREES)
-def test_what_is_as_intended_needs_no_document(running: Tree) -> None:
+def test_an_intended_configuration_needs_no_document(running: Tree) -> None:
     assert [document.items() for document in made(running, running)] == [[]]
 
 
@@ -116,7 +116,7 @@ SHAPES: list[Tree] = [
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_users_are_as_intended_however_the_switch_writes_them(shape: Tree) -> None:
+def test_users_are_as_intended_in_any_form_of_the_switch(shape: Tree) -> None:
     assert [document.items() for document in made(agent(u=shape), agent(u=RENDERED))] == [[]]
 
 
@@ -129,7 +129,7 @@ def test_users_are_written_as_they_are_rendered(shape: Tree) -> None:
     assert MODEL.read(written) == config
 
 
-def test_users_are_staged_apart() -> None:
+def test_users_are_staged_separately() -> None:
     have, want = config_of(agent()), config_of(agent(u=RENDERED))
     files = {"startup.yaml": json.dumps([{"set": agent(u=RENDERED)}])}
     changes = diff(MODEL, have, want)
@@ -144,7 +144,7 @@ def test_users_are_staged_apart() -> None:
     assert users(files, ()) == ()
 
 
-def test_a_user_that_changes_is_taken_away_and_set_again() -> None:
+def test_a_changed_user_is_unset_and_set_again() -> None:
     running = agent(u={"auth-md5": {"x": {}}}, gone=SHAPES[0])
     have, want = config_of(running), config_of(agent(u=RENDERED))
     files = {"startup.yaml": json.dumps([{"set": agent(u=RENDERED)}])}
@@ -154,7 +154,7 @@ def test_a_user_that_changes_is_taken_away_and_set_again() -> None:
     assert users(files, diff(MODEL, have, want))[0].startswith("nv set system snmp-server username u auth-sha ")
 
 
-def test_an_object_goes_as_a_whole() -> None:
+def test_an_object_is_removed_as_a_whole() -> None:
     bgp: Tree = {"state": "enabled", "neighbor": {"swp1": {"type": "unnumbered", "bfd": {"profile": "u"}}}}
 
     def vrf(**bgp: Any) -> Tree:
@@ -169,7 +169,7 @@ def test_no_branch_is_unset_at_its_root() -> None:
     assert document == NvuePatch(unset={"qos": {"roce": None}})
 
 
-def test_a_range_on_the_switch_is_told_apart() -> None:
+def test_a_range_on_the_switch_is_expanded() -> None:
     running = {"interface": {"swp1-3": port(link={"mtu": 9216})}}
     intended = {"interface": {f"swp{number}": port(link={"mtu": 9216}) for number in (1, 3)}}
     (document,) = made(running, intended)
@@ -189,7 +189,7 @@ def test_numbers_stay_numbers_and_quoted_ones_text() -> None:
     }
 
 
-def test_a_name_that_is_a_secret_is_told_with_what_holds_it() -> None:
+def test_a_name_that_is_a_secret_is_reported_by_its_parent() -> None:
     running: Tree = {"system": {"snmp-server": {"readonly-community": {"$nvsec$1": {"access": {"10.0.0.0/8": {}}}}}}}
     community: Tree = {"@secret:READ@": {"access": {"10.0.0.0/8": {}, "10.1.0.0/16": {}}}}
     intended: Tree = {"system": {"snmp-server": {"readonly-community": community}}}
@@ -197,7 +197,7 @@ def test_a_name_that_is_a_secret_is_told_with_what_holds_it() -> None:
     assert document == NvuePatch(set=intended)
 
 
-def test_a_cage_is_split_anew_in_two_steps() -> None:
+def test_a_changed_breakout_takes_two_steps() -> None:
     sessions = {"default": {"router": {"bgp": {"neighbor": {"swp1s0": {"type": "unnumbered"}}}}}}
     ports = {"swp1s0": port(description="a"), "swp1s1": port(description="b")}
     running = {"interface": {"swp1": BREAKOUT_2, "swp2": port(), **ports}, "vrf": sessions}
@@ -214,18 +214,18 @@ def test_a_cage_is_split_anew_in_two_steps() -> None:
     assert config_of(patched(patched(running, first), second)) == config_of(intended)
 
 
-def test_ports_of_a_cage_that_is_first_split_need_one_step() -> None:
+def test_the_first_breakout_of_a_cage_takes_one_step() -> None:
     intended = {"interface": {"swp1": BREAKOUT_2, "swp1s0": port()}}
     assert len(made({"interface": {"swp2": port()}}, intended)) == 1
 
 
-def test_a_plan_that_sets_what_is_not_intended_is_refused() -> None:
+def test_a_plan_that_sets_unintended_values_is_refused() -> None:
     change = Change(("system", "hostname"), "a", "b")
     with pytest.raises(ConfigError, match=r"the plan sets system\.hostname, which is not intended; plan again"):
         documents({"startup.yaml": "- set: {}\n"}, (change,), {("system", "hostname"): "a"})
 
 
-def test_a_file_of_a_person_is_read_or_refused() -> None:
+def test_a_file_written_by_a_user_is_parsed_or_refused() -> None:
     text = "- unset: {a: {b: }}\n- set: {a: {c: 1}}\n- set: {a: {d: 2}}\n"
     assert document_in(text) == NvuePatch({"a": {"b": None}}, {"a": {"c": 1, "d": 2}})
     for wrong in ("- replace: {}\n", "- 1\n", "[", "\t"):
@@ -233,7 +233,7 @@ def test_a_file_of_a_person_is_read_or_refused() -> None:
             document_in(wrong)
 
 
-def test_documents_join_and_the_later_holds() -> None:
+def test_documents_are_merged_and_the_later_wins() -> None:
     one, other = NvuePatch({"a": {"b": None}}, {"x": {"y": 1, "z": 1}}), NvuePatch({"a": None}, {"x": {"y": 2}})
     assert one.joined(other) == NvuePatch({"a": None}, {"x": {"y": 2, "z": 1}})
     assert one.joined(NvuePatch()) == one

@@ -1,4 +1,4 @@
-"""What switches say about revisions, sessions and themselves, as documents and releases show it."""
+"""Replies of switches about revisions, sessions and themselves, as in documentation and releases."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from netkit.platforms.driver import SessionState
 from netkit.platforms.nvue import reader, transport
 
-# The table as the Cumulus Linux guide prints it, with a revision that never ran and one that was applied again.
+# The table as in the Cumulus Linux guide, with a revision that never ran and one that was applied again.
 TABLE = """\
 Rev ID                State              Apply ID         Apply Date           Type      User     Reason         Message
 --------------------  -----------------  ---------------  -------------------  --------  -------  -------------  -------
@@ -33,7 +33,7 @@ def test_the_revision_applied_last_comes_first() -> None:
     ("said", "revision"),
     [("created [rev_id: 2]\n", "2"), ("applied [rev_id: changeset/cumulus/x]", "changeset/cumulus/x"), ("ok", "")],
 )
-def test_the_revision_a_command_speaks_of_is_found(said: str, revision: str) -> None:
+def test_the_revision_in_the_output_of_a_command_is_found(said: str, revision: str) -> None:
     assert transport.revision_in(said) == revision
 
 
@@ -50,7 +50,7 @@ def test_the_revision_a_command_speaks_of_is_found(said: str, revision: str) -> 
         ("Error: at interface.swp1", True),
     ],
 )
-def test_a_failure_is_seen_whatever_the_exit_code(said: str, *, is_failure: bool) -> None:
+def test_a_failure_is_detected_whatever_the_exit_code(said: str, *, is_failure: bool) -> None:
     assert bool(transport.FAILED.search(said)) is is_failure
 
 
@@ -77,11 +77,11 @@ def test_a_difference_is_empty_or_not(found: object, *, is_empty: bool) -> None:
         ({}, ""),
     ],
 )
-def test_the_release_is_found_where_each_release_keeps_it(system: dict[str, Any], version: str) -> None:
+def test_the_release_is_found_where_each_release_reports_it(system: dict[str, Any], version: str) -> None:
     assert transport.version_of(system) == version
 
 
-def test_the_header_of_a_configuration_tells_the_release() -> None:
+def test_the_header_of_a_configuration_has_the_release() -> None:
     header = [{"header": {"model": "sn5600", "version": "Cumulus Linux 5.16.1"}}, {"set": {}}]
     assert transport.version_in(json.dumps(header, indent=1)) == transport.version_in(json.dumps(header)) == "5.16.1"
     assert transport.version_in("[]") == ""
@@ -99,7 +99,7 @@ def test_the_header_of_a_configuration_tells_the_release() -> None:
         ("never", 0),
     ],
 )
-def test_durations_are_read_in_every_form(value: object, seconds: int) -> None:
+def test_durations_are_parsed_in_every_form(value: object, seconds: int) -> None:
     assert transport.seconds(value) == seconds
 
 
@@ -116,7 +116,7 @@ def test_sessions_come_from_the_summary_and_from_the_detail() -> None:
     assert transport.sessions(detail) == (SessionState("peerlink.4094", False, 0, 0),)
 
 
-def test_both_spellings_of_a_link_are_read() -> None:
+def test_both_spellings_of_a_link_are_parsed() -> None:
     old = {"swp1": {"link": {"mac": "9c:05:91:a2:e6:f0", "mtu": 9216, "state": {"down": {}}, "speed": "100G"}}}
     new = {
         "swp1": {"link": {"mac-address": "9c:05:91:a2:e6:f0", "mtu": "9216", "oper-status": "up", "state": {"up": {}}}}
@@ -134,7 +134,7 @@ def test_both_spellings_of_a_link_are_read() -> None:
     assert (found["is_up"], found["mtu"], found["speed"]) == (True, 9216, -1.0)
 
 
-def test_a_host_is_named_by_its_port_description_where_it_shows_only_an_address() -> None:
+def test_a_host_is_named_by_its_port_description_if_only_an_address_is_shown() -> None:
     ends = {
         "stale": {"age": "900", "chassis": {"system-name": "old"}, "port": {"name": "x", "type": "ifname"}},
         "gpu1": {
@@ -165,7 +165,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["swp1", "version", "uptime"]), JSON))
-def test_nothing_a_switch_shows_breaks_a_getter(shown: dict[str, Any]) -> None:
+def test_no_output_of_a_switch_breaks_a_getter(shown: dict[str, Any]) -> None:
     reader.facts(shown, shown, shown)
     reader.interfaces(shown)
     reader.counters(shown)
@@ -177,7 +177,7 @@ def test_nothing_a_switch_shows_breaks_a_getter(shown: dict[str, Any]) -> None:
 
 
 @given(st.text())
-def test_nothing_a_switch_says_breaks_a_reading(said: str) -> None:
+def test_no_output_of_a_switch_breaks_a_parser(said: str) -> None:
     transport.applied_in(said)
     transport.revision_in(said)
     transport.version_in(said)

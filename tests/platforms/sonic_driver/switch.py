@@ -1,4 +1,4 @@
-"""A SONiC switch of a running lab as the driver's tests see it, in both routing modes."""
+"""Helpers of the driver's tests for a SONiC switch of a running lab, in both routing modes."""
 
 import copy
 import json
@@ -26,7 +26,7 @@ Tables = dict[str, dict[str, dict[str, Any]]]
 
 
 def values(mode: str) -> dict[str, Any]:
-    """Return the intent: unified mode takes one BFD timing alone, and a release that can route without files."""
+    """The intent: unified mode supports one set of BFD timers only, and needs a release that routes without files."""
     if mode == "split":
         return on_platform("sonic", intent(), version="202411")
     found = on_platform("sonic", intent(routing={"bfd": {"interval_ms": 300, "multiplier": 3}}), version="202511")
@@ -68,7 +68,7 @@ def compared(driver: SonicDriver, files: Mapping[str, str]) -> ConfigComparison:
 
 
 def load(driver: SonicDriver, files: Mapping[str, str], method: str = "") -> str:
-    """Stage what makes a switch run some files, as a deploy does; return the method."""
+    """Stage files on a switch as a deploy does; return the method."""
     found = compared(driver, files)
     way = MODEL.strategy(Situation(found.changes, found.running, found.intended, driver.os_version()))
     driver.load_candidate(Candidate(files, found.changes, method or way.method))
@@ -76,7 +76,7 @@ def load(driver: SonicDriver, files: Mapping[str, str], method: str = "") -> str
 
 
 def config(driver: SonicDriver) -> Config:
-    """Return what is netkit's of the running configuration, in SONiC's own model; a vtysh's own lines are not."""
+    """The owned part of the running configuration, in SONiC's model, without the lines that each vtysh adds."""
     found = MODEL.parse({name: text for name, text in driver.running_files().items() if text is not None})
     return MODEL.ownership.restrict(found, MODEL.ownership.claims(found))
 
@@ -87,7 +87,7 @@ def tables(driver: SonicDriver) -> Tables:
 
 
 def changed(driver: SonicDriver, *changes: tuple[str, str, str, Any]) -> dict[str, str]:
-    """Return the running files with fields set; a value of None takes the whole row away."""
+    """The running files with fields set; a value of None removes the whole row."""
     files = {name: text for name, text in driver.running_files().items() if text is not None}
     found = copy.deepcopy(json.loads(files["config_db.json"]))
     for table, key, field, value in changes:
@@ -107,11 +107,11 @@ def frr(lab: RunningLab, device: str) -> str:
 
 
 def saved(lab: RunningLab, device: str) -> str:
-    """Return everything that a start would read."""
+    """Everything that is read at boot."""
     return lab.run(device, "sh", "-c", "cat /etc/sonic/config_db.json; cat /etc/sonic/frr/frr.conf 2>/dev/null || true")
 
 
 def left_behind(lab: RunningLab, device: str) -> str:
-    """Return what of ours lies on a switch."""
+    """Files of netkit on a switch."""
     places = "/run/lock/netkit/* /etc/sonic/*netkit* /etc/sonic/frr/*netkit* /etc/sonic/checkpoints/*"
     return lab.run(device, "sh", "-c", f"ls -d {places} 2>/dev/null || true")

@@ -39,7 +39,7 @@ LOCK = "/run/lock/netkit/lock"
 
 @pytest.fixture(scope="module", params=daily(MODES, "split"))
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot new switches; make a leaf and a spine what is intended."""
+    """Boot new switches; deploy the intent to a leaf and a spine."""
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), values(request.param)), "--bare", name="s") as booted:
         for device in (LEAF, SPINE):
             driver = opened(booted, device)
@@ -55,7 +55,7 @@ def mode_of(lab: RunningLab) -> str:
 
 @pytest.fixture
 def driver(lab: RunningLab) -> Iterator[SonicDriver]:
-    """Open the leaf, which runs what is intended, and bring it there again."""
+    """Open the leaf with the intended configuration, and restore that at the end."""
     found = opened(lab, LEAF)
     yield found
     found.close()
@@ -76,7 +76,7 @@ def broken(lab: RunningLab, fault: str, *options: str) -> Iterator[None]:
 
 
 def routed_otherwise(lab: RunningLab, files: Mapping[str, str]) -> dict[str, str]:
-    """Return files in which FRR's file differs too, where there is one."""
+    """Files with a change in FRR's file too, where there is one."""
     found = dict(files)
     if mode_of(lab) == "split":
         found["frr.conf"] = found["frr.conf"].replace(" timers bgp 3 9\n", " timers bgp 4 12\n")
@@ -84,7 +84,7 @@ def routed_otherwise(lab: RunningLab, files: Mapping[str, str]) -> dict[str, str
     return found
 
 
-def test_a_new_switch_becomes_what_is_intended_and_what_it_was_again(lab: RunningLab) -> None:
+def test_a_new_switch_becomes_the_intended_one_and_is_restored(lab: RunningLab) -> None:
     driver = opened(lab, "spine02")
     before, startup = config(driver), saved(lab, "spine02")
     files = rendered(mode_of(lab), "spine02")
@@ -129,7 +129,7 @@ def test_a_change_runs_unsaved_until_it_is_confirmed_over_another_connection(
     again.close()
 
 
-def test_rows_and_whole_tables_come_and_go(driver: SonicDriver) -> None:
+def test_rows_and_whole_tables_are_added_and_removed(driver: SonicDriver) -> None:
     before, original = config(driver), changed(driver)
     syslog = tables(driver)["SYSLOG_SERVER"]
     without = changed(driver, *(("SYSLOG_SERVER", key, "", None) for key in syslog))
@@ -142,7 +142,7 @@ def test_rows_and_whole_tables_come_and_go(driver: SonicDriver) -> None:
     assert config(driver) == before
 
 
-def test_what_is_not_confirmed_goes_back_by_itself(lab: RunningLab, driver: SonicDriver) -> None:
+def test_an_unconfirmed_change_reverts_by_itself(lab: RunningLab, driver: SonicDriver) -> None:
     before = config(driver)
     load(driver, routed_otherwise(lab, described(driver, "gone soon")))
     driver.commit_config(revert_in=SHORT_S)
@@ -157,7 +157,7 @@ def test_what_is_not_confirmed_goes_back_by_itself(lab: RunningLab, driver: Soni
 
 
 @pytest.mark.whole
-def test_a_reload_that_is_not_confirmed_goes_back_by_itself(lab: RunningLab, driver: SonicDriver) -> None:
+def test_an_unconfirmed_reload_reverts_by_itself(lab: RunningLab, driver: SonicDriver) -> None:
     before = config(driver)
     load(driver, routed_otherwise(lab, described(driver, "gone soon")), method="reload")
     driver.commit_config(revert_in=SHORT_S)
@@ -165,7 +165,7 @@ def test_a_reload_that_is_not_confirmed_goes_back_by_itself(lab: RunningLab, dri
     assert config(driver) == before
 
 
-def test_a_reboot_before_the_confirmation_goes_back(lab: RunningLab, driver: SonicDriver) -> None:
+def test_a_reboot_before_the_confirmation_reverts(lab: RunningLab, driver: SonicDriver) -> None:
     before = config(driver)
     load(driver, routed_otherwise(lab, described(driver, "gone with the power")))
     driver.commit_config(revert_in=LONG_S)
@@ -176,7 +176,7 @@ def test_a_reboot_before_the_confirmation_goes_back(lab: RunningLab, driver: Son
     again.close()
 
 
-def test_a_rollback_takes_back_at_once_what_waits(lab: RunningLab, driver: SonicDriver) -> None:
+def test_a_rollback_reverts_a_pending_change_at_once(lab: RunningLab, driver: SonicDriver) -> None:
     before, startup = config(driver), saved(lab, LEAF)
     load(driver, routed_otherwise(lab, described(driver, "not for long")))
     driver.commit_config(revert_in=LONG_S)
@@ -188,7 +188,7 @@ def test_a_rollback_takes_back_at_once_what_waits(lab: RunningLab, driver: Sonic
     again.close()
 
 
-def test_a_commit_without_a_timer_is_saved_and_can_be_taken_back(lab: RunningLab, driver: SonicDriver) -> None:
+def test_a_commit_without_a_timer_is_saved_and_can_be_rolled_back(lab: RunningLab, driver: SonicDriver) -> None:
     before = config(driver)
     load(driver, routed_otherwise(lab, described(driver, "at once")))
     driver.commit_config()
@@ -199,7 +199,7 @@ def test_a_commit_without_a_timer_is_saved_and_can_be_taken_back(lab: RunningLab
     assert "at once" not in saved(lab, LEAF)
 
 
-def test_nothing_is_staged_while_a_change_waits(lab: RunningLab, driver: SonicDriver) -> None:
+def test_nothing_is_staged_while_a_change_is_pending(lab: RunningLab, driver: SonicDriver) -> None:
     load(driver, described(driver, "first"))
     driver.commit_config(revert_in=LONG_S)
     other = opened(lab, LEAF)
@@ -209,7 +209,7 @@ def test_nothing_is_staged_while_a_change_waits(lab: RunningLab, driver: SonicDr
     other.close()
 
 
-def test_what_is_discarded_is_forgotten(driver: SonicDriver) -> None:
+def test_a_discarded_candidate_is_forgotten(driver: SonicDriver) -> None:
     before = config(driver)
     load(driver, described(driver, "never"))
     driver.discard_config()
@@ -219,7 +219,7 @@ def test_what_is_discarded_is_forgotten(driver: SonicDriver) -> None:
     assert config(driver) == before
 
 
-def test_what_the_updater_refuses_changes_nothing(lab: RunningLab, driver: SonicDriver) -> None:
+def test_a_patch_that_the_updater_refuses_changes_nothing(lab: RunningLab, driver: SonicDriver) -> None:
     before = config(driver)
     with pytest.raises(DeviceError, match=r"refuses the configuration: .*mtu"):
         load(driver, changed(driver, ("PORT", "Ethernet0", "mtu", "99999")))
@@ -238,7 +238,7 @@ def test_a_reload_that_sonic_refuses_changes_nothing(driver: SonicDriver) -> Non
     assert config(driver) == before
 
 
-def test_a_way_back_the_updater_refuses_is_made_by_a_reload(driver: SonicDriver) -> None:
+def test_a_rollback_that_the_updater_refuses_is_made_by_a_reload(driver: SonicDriver) -> None:
     rows = tables(driver)["PFC_WD"]
     before = config(driver)
     files = changed(driver, *(("PFC_WD", key, "", None) for key in rows))
@@ -250,7 +250,7 @@ def test_a_way_back_the_updater_refuses_is_made_by_a_reload(driver: SonicDriver)
 
 
 @pytest.mark.parametrize("method", ["patch", "reload"])
-def test_a_change_that_fails_quietly_is_found_and_nothing_is_left_of_it(
+def test_a_change_that_fails_silently_is_detected_and_removed_completely(
     lab: RunningLab, driver: SonicDriver, method: str
 ) -> None:
     before = config(driver)
@@ -261,7 +261,7 @@ def test_a_change_that_fails_quietly_is_found_and_nothing_is_left_of_it(
     assert config(driver) == before
 
 
-def test_on_a_full_disk_nothing_begins(lab: RunningLab, driver: SonicDriver) -> None:
+def test_on_a_full_disk_nothing_starts(lab: RunningLab, driver: SonicDriver) -> None:
     before, startup = config(driver), saved(lab, LEAF)
     load(driver, described(driver, "never there"))
     with broken(lab, "disk-full"):
@@ -272,7 +272,7 @@ def test_on_a_full_disk_nothing_begins(lab: RunningLab, driver: SonicDriver) -> 
     assert saved(lab, LEAF) == startup
 
 
-def test_a_disk_that_fills_up_before_the_confirmation_leaves_startup_whole(
+def test_a_disk_that_fills_up_before_the_confirmation_keeps_startup_intact(
     lab: RunningLab, driver: SonicDriver
 ) -> None:
     before, startup = config(driver), saved(lab, LEAF)
@@ -286,9 +286,7 @@ def test_a_disk_that_fills_up_before_the_confirmation_leaves_startup_whole(
     assert config(driver) == before
 
 
-def test_a_connection_lost_right_after_the_change_leaves_the_timer_to_the_switch(
-    lab: RunningLab, driver: SonicDriver
-) -> None:
+def test_after_a_lost_connection_the_switch_keeps_its_timer(lab: RunningLab, driver: SonicDriver) -> None:
     before = config(driver)
     load(driver, described(driver, "who knows"))
     with broken(lab, "drops-after-commit", "seconds=2"), pytest.raises(AccessError):
@@ -309,7 +307,7 @@ def test_a_connection_lost_right_after_the_change_leaves_the_timer_to_the_switch
     again.close()
 
 
-def test_a_drain_runs_unsaved_and_unseen_and_ends_as_it_began(lab: RunningLab, driver: SonicDriver) -> None:
+def test_a_drain_runs_unsaved_and_hidden_and_ends_without_a_trace(lab: RunningLab, driver: SonicDriver) -> None:
     before = config(driver)
     drained = " bgp graceful-shutdown\n"
     driver.drain()
@@ -351,7 +349,7 @@ def test_a_drain_that_is_intended_stays(lab: RunningLab, driver: SonicDriver) ->
         assert compared(driver, files).changes == ()
 
 
-def test_secrets_are_put_in_place_and_nowhere_else(lab: RunningLab, driver: SonicDriver) -> None:
+def test_secrets_are_filled_in_and_appear_nowhere_else(lab: RunningLab, driver: SonicDriver) -> None:
     (user,) = tables(driver)["SNMP_USER"]
     load(driver, changed(driver, ("SNMP_USER", user, "", None)))
     driver.commit_config()
@@ -368,14 +366,14 @@ def test_secrets_are_put_in_place_and_nowhere_else(lab: RunningLab, driver: Soni
     assert left_behind(lab, LEAF).split() == [LOCK]
 
 
-def test_an_error_of_the_switch_shows_no_secret(driver: SonicDriver) -> None:
+def test_an_error_of_the_switch_hides_secrets(driver: SonicDriver) -> None:
     with pytest.raises(DeviceError, match=r"refuses the configuration: .*<secret>") as caught:
         load(driver, changed(driver, ("VLAN", "Vlan9", "vlanid", "@secret:SNMP_AUTH@")))
     assert SECRETS["SNMP_AUTH"] not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
-def test_what_is_beside_netkits_own_in_frr_stays(lab: RunningLab, driver: SonicDriver) -> None:
+def test_unowned_lines_in_frr_stay(lab: RunningLab, driver: SonicDriver) -> None:
     if mode_of(lab) == "unified":
         pytest.skip("SONiC itself makes FRR's configuration")
     lab.run(LEAF, "vtysh", "-c", "configure terminal", "-c", "ip route 10.99.0.0/24 blackhole")
@@ -387,7 +385,7 @@ def test_what_is_beside_netkits_own_in_frr_stays(lab: RunningLab, driver: SonicD
     lab.run(LEAF, "vtysh", "-c", "configure terminal", "-c", "no ip route 10.99.0.0/24 blackhole")
 
 
-def test_tables_are_loaded_as_napalm_has_it(driver: SonicDriver) -> None:
+def test_tables_are_loaded_through_the_napalm_interface(driver: SonicDriver) -> None:
     before = config(driver)
     driver.load_merge_candidate(config='{"PORT": {"Ethernet0": {"description": "merged"}}}')
     driver.commit_config(revert_in=LONG_S)
@@ -400,7 +398,7 @@ def test_tables_are_loaded_as_napalm_has_it(driver: SonicDriver) -> None:
     assert config(driver) == before
 
 
-def test_the_getters_tell_what_the_switch_shows(lab: RunningLab, driver: SonicDriver) -> None:
+def test_the_getters_return_what_the_switch_shows(lab: RunningLab, driver: SonicDriver) -> None:
     def is_up() -> bool:
         return uplink in {one.interface for one in driver.sessions() if one.is_established}
 
@@ -428,6 +426,6 @@ def test_the_getters_tell_what_the_switch_shows(lab: RunningLab, driver: SonicDr
     assert driver.get_config("startup")["running"] == ""
 
 
-def test_garbage_is_no_configuration(lab: RunningLab, driver: SonicDriver) -> None:
+def test_garbage_is_not_a_configuration(lab: RunningLab, driver: SonicDriver) -> None:
     with broken(lab, "garbage"), pytest.raises(AccessError, match="leaf01"):
         driver.running_files()

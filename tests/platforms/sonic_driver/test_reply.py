@@ -1,4 +1,4 @@
-"""What a switch answers, taken apart."""
+"""Parsing the replies of a switch."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ Total entries displayed:  2
 """
 
 
-def test_a_table_is_read_by_its_ruler() -> None:
+def test_columns_of_a_table_follow_its_ruler() -> None:
     (row,) = reply.table(STATUS)
     assert (row["Interface"], row["Oper"], row["Type"], row["Asym PFC"]) == (
         "Ethernet0",
@@ -36,7 +36,7 @@ def test_a_table_is_read_by_its_ruler() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "nothing here", "----\n", "\n\n"])
-def test_what_is_no_table_has_no_rows(text: str) -> None:
+def test_text_without_a_table_has_no_rows(text: str) -> None:
     assert list(reply.table(text)) == []
 
 
@@ -52,7 +52,7 @@ def test_a_release_is_found_where_it_stands(text: str, version: str) -> None:
     assert reply.version_in(text) == version
 
 
-def test_sessions_come_from_the_summary_and_none_where_there_is_no_bgp() -> None:
+def test_sessions_come_from_the_summary_and_are_empty_without_bgp() -> None:
     text = """{"ipv4Unicast": {"peers": {
         "Ethernet0": {"state": "Established", "pfxRcd": 3, "peerUptimeMsec": 4500},
         "Ethernet4": {"state": "Active", "peerUptimeMsec": 4500}}}}"""
@@ -65,7 +65,7 @@ def test_sessions_come_from_the_summary_and_none_where_there_is_no_bgp() -> None
 
 
 @given(st.text())
-def test_any_answer_is_read_or_refused(text: str) -> None:
+def test_any_answer_is_parsed_or_refused(text: str) -> None:
     list(reply.table(text))
     reply.running(text)
     for read in (reply.hashes, reply.summary, reply.neighbors):
@@ -75,7 +75,7 @@ def test_any_answer_is_read_or_refused(text: str) -> None:
             continue
 
 
-def test_a_reading_that_was_cut_off_is_none() -> None:
+def test_a_truncated_answer_is_refused() -> None:
     whole = f'{{"bgpraw": "x"}}\n\n{reply.MARK}\ndraining\n\n{reply.MARK}\nfpm address 127.0.0.1\n\n{reply.MARK}\n'
     found = reply.running(whole)
     assert found is not None
@@ -105,7 +105,7 @@ end
 """
 
 
-def test_what_runs_shows_no_drain_of_ours_and_each_line_about_the_chip_once() -> None:
+def test_the_running_configuration_has_no_netkit_drain_and_each_chip_line_once() -> None:
     found = model.running(SHOWN, "no fpm use-next-hop-groups\nfpm address 127.0.0.1\n", is_draining=True)
     assert found.startswith("no fpm use-next-hop-groups\nfrr version")
     assert found.count("fpm address") == 1
@@ -113,7 +113,7 @@ def test_what_runs_shows_no_drain_of_ours_and_each_line_about_the_chip_once() ->
     assert "graceful" in model.running(SHOWN, "", is_draining=False)
 
 
-def test_a_file_keeps_what_runs_beside_it_and_is_not_ours() -> None:
+def test_a_file_keeps_unowned_running_lines() -> None:
     intended = "frr defaults traditional\nhostname leaf01\nrouter bgp 2\n bgp router-id 1.1.1.1\nexit\n!\nend\n"
     assert model.whole(SHOWN, intended) == (
         "frr defaults traditional\nhostname leaf01\nrouter bgp 2\n bgp router-id 1.1.1.1\nexit\n!\n"
