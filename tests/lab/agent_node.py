@@ -1,4 +1,4 @@
-"""A device in scratch namespaces, and switch ports that show something, for the tests of the lab's agents."""
+"""A device in scratch namespaces, and switch ports with values, for the tests of the lab's agents."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ needs_namespaces = pytest.mark.skipif(
 
 
 def port(name: str, seed: int = 1, *, kind: str = "optic", first_lane: int = 1) -> SwitchPortReading:
-    """Return a port whose values depend on a seed; without a kind its cage is empty."""
+    """A port whose values depend on a seed; without a kind its cage is empty."""
     return SwitchPortReading(
         name=name,
         is_enabled=True,
@@ -56,7 +56,7 @@ def port(name: str, seed: int = 1, *, kind: str = "optic", first_lane: int = 1) 
 
 
 def module(kind: str, first_lane: int = 1) -> TransceiverReading:
-    """Return a transceiver of four lanes, or copper."""
+    """A transceiver of four lanes, or copper."""
     is_optic = kind == "optic"
     limits = ModuleThresholds(-10.0, -8.0, 4.0, 5.0) if is_optic else None
     return TransceiverReading(

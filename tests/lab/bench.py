@@ -1,4 +1,4 @@
-"""Nodes of a running lab as faults see them, entered from outside: quicker than a command of netkit for each step."""
+"""Nodes of a running lab as faults see them, entered from outside: faster than a command of netkit for each step."""
 
 import json
 import os
@@ -75,7 +75,7 @@ def benches(lab: RunningLab, fabric: Fabric, folder: Path) -> dict[str, OutsideB
 
 
 def _holders(lab: RunningLab) -> dict[str, int]:
-    """Return the processes that hold the namespaces of a lab's nodes, by node."""
+    """The processes that hold the namespaces of a lab's nodes, by node."""
     first = (lab.home / lab.name / "init.pid").read_text().split()[0]
     space, found = Path(f"/proc/{first}/ns/pid").readlink(), {}
     for entry in Path("/proc").iterdir():

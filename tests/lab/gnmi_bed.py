@@ -1,4 +1,4 @@
-"""A switch that serves gNMI without a lab: its real server and personality, on a node that the test moves on."""
+"""A switch that serves gNMI without a lab: its real server and personality, on a node with counters that the test sets."""
 
 import hashlib
 import ssl
@@ -50,7 +50,7 @@ class Served:
     subject: ViewSubject
 
     def place(self, **changes: Any) -> GnmiServer:
-        """Return the server's address and certificate, as in access.yaml."""
+        """The server's address and certificate, as in access.yaml."""
         return replace(GnmiServer(ADDRESS, self.agent.port, certificate=self.fingerprint, patience_s=20), **changes)
 
     def viewer(self, user: str = "admin", password: str = PASSWORD, **changes: Any) -> GnmiViewer:

@@ -1,4 +1,4 @@
-"""A fabric whose hardware model is told what the design wants, and read as a lab would."""
+"""A fabric whose hardware model is configured by the design, and read as in a lab."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ def small_fabric(changes: Mapping[str, Any] | None = None) -> Fabric:
 
 
 def designed_state(fabric: Fabric, name: str, *, has_watchdog: bool = True) -> SwitchState:
-    """Return the configuration of a switch that implements the design."""
+    """The configuration of a switch that implements the design."""
     lossless = fabric.lossless
     watchdog = WatchdogState(lossless.watchdog.detection_ms, lossless.watchdog.restoration_ms)
     qos = QosState(
@@ -92,7 +92,7 @@ class Bed:
         return {reading.interface: reading for reading in self.model.nic_readings(host, kernel, traffic, now_s)}
 
     def everything(self, now_s: float) -> dict[str, dict[str, SwitchPortReading] | dict[str, NicReading]]:
-        """Return every reading of the fabric."""
+        """Every reading of the fabric."""
         switches = {switch.name: self.ports(switch.name, now_s) for switch in self.fabric.switches}
         return {**switches, **{host.name: self.nics(host.name, now_s) for host in self.fabric.hosts}}
 
@@ -108,7 +108,7 @@ class Pauses:
 
 
 def pauses(reading: SwitchPortReading | NicReading, priority: int = 3) -> Pauses:
-    """Return the pauses of one priority of a switch port or a NIC."""
+    """The pauses of one priority of a switch port or a NIC."""
     if isinstance(reading, SwitchPortReading):
         row = reading.priorities[priority]
         return Pauses(row.rx_pause, row.tx_pause, row.rx_pause_us, row.tx_pause_us)

@@ -1,4 +1,4 @@
-"""Labs for tests: each in a folder of its own, so that none meets another, and ended whatever happens."""
+"""Labs for tests: each in its own folder, so that they do not collide, and taken down whatever happens."""
 
 import contextlib
 import copy
@@ -50,7 +50,7 @@ class RunningLab:
 
     def netkit(self, *arguments: str | Path, stdin: str = "", timeout_s: float = PATIENCE_S) -> Done:
         """Run netkit with this lab's folder."""
-        way = start if arguments[:2] == ("lab", "up") else run  # a lab lives on
+        way = start if arguments[:2] == ("lab", "up") else run  # a lab outlives its command
         return way(*arguments, stdin=stdin, timeout_s=timeout_s, NETKIT_LAB_DIR=str(self.home))
 
     def lab(self, verb: str, *arguments: str | Path, stdin: str = "") -> Done:
@@ -84,7 +84,7 @@ class RunningLab:
 
 
 def intent(**changes: Any) -> dict[str, Any]:
-    """Return a small intent for a lab: 2 leaves, 2 spines, 4 hosts with 2 rails, with slow and steady BFD."""
+    """A small intent for a lab: 2 leaves, 2 spines, 4 hosts with 2 rails, with slow and steady BFD."""
     values = copy.deepcopy(BASE)
     values["units"] = [{"unit": 1, "hosts": 2}]
     values["ceilings"] = {"units": 1, "hosts_per_unit": 4, "spines": 4}
@@ -93,7 +93,7 @@ def intent(**changes: Any) -> dict[str, Any]:
 
 
 def on_platform(platform: str, values: Mapping[str, Any], *, model: str = "", version: str = "") -> dict[str, Any]:
-    """Return an intent whose switches run a platform."""
+    """An intent whose switches run a platform."""
     changed = copy.deepcopy(dict(values))
     for tier in changed["switches"].values():
         tier["platform"] = platform
@@ -110,7 +110,7 @@ def write_fabric(folder: Path, values: Mapping[str, Any]) -> Path:
 
 @contextmanager
 def lab_home() -> Iterator[Path]:
-    """Give labs a folder of their own, short enough for sockets, and end what is left in it."""
+    """Give labs their own folder, short enough for socket paths, and take down what is left in it."""
     home = Path(tempfile.mkdtemp(prefix="nkl"))
     home.chmod(0o755)
     try:
@@ -134,7 +134,7 @@ def running(fabric: Path, *options: str, name: str = "t", exit_code: int = 0) ->
 
 
 def keeper_log(folder: Path) -> str:
-    """Return the end of a keeper's log."""
+    """The end of a keeper's log."""
     with contextlib.suppress(OSError):
         return (folder / "keeper.log").read_text(encoding="utf-8", errors="replace")[-4000:]
     return ""

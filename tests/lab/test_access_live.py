@@ -1,4 +1,4 @@
-"""Who may reach the switches of a lab, on each NOS: a list that keeps netkit out is taken back by the switch itself."""
+"""Management access lists in a lab of each NOS: a switch reverts a list that locks netkit out."""
 
 import copy
 from pathlib import Path
@@ -25,7 +25,7 @@ def logs_in(lab: RunningLab) -> bool:
 
 @needs_lab
 @pytest.mark.parametrize("name", ["nvue", *(pytest.param(name, marks=pytest.mark.whole) for name in ("sonic", "eos"))])
-def test_a_list_without_netkit_is_taken_back_by_the_switch(name: str, tmp_path: Path) -> None:
+def test_a_list_without_netkit_is_reverted_by_the_switch(name: str, tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values(name))
     with running(fabric) as lab:
         of_lab = ("--fabric", fabric, "--lab", lab.name)
@@ -59,14 +59,14 @@ PORTS = {"nvue": "swp60s0", "sonic": "Ethernet472", "eos": "Ethernet60/1"}
 
 
 def is_answered(lab: RunningLab) -> bool:
-    """Whether an answer of the peer reaches an address of leaf01."""
+    """Whether a reply from an external peer reaches an address of leaf01."""
     ping = ("ping", "-c", "1", "-W", "2", "-I", "10.128.0.0", "203.0.113.0")
     return lab.lab("exec", "leaf01", "--", *ping).returncode == 0
 
 
 @needs_lab
 @pytest.mark.parametrize("name", ["sonic", *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "eos"))])
-def test_a_port_to_the_outside_drops_what_its_filter_denies(name: str, tmp_path: Path) -> None:
+def test_an_external_port_drops_what_its_filter_denies(name: str, tmp_path: Path) -> None:
     def edge(filter_: dict[str, Any] | None) -> dict[str, Any]:
         return {**values(name), "name": f"edge-{name}", "external": [{**PEER, "port": PORTS[name], "filter": filter_}]}
 

@@ -1,4 +1,4 @@
-"""What is read of a call: how much was sent, and when no answers came."""
+"""Parsing ping output: how many packets were sent, and when no replies came."""
 
 from netkit.lab.proof import Gap, PingResult, parse_ping
 
@@ -7,7 +7,7 @@ INTERVAL_S = 0.5
 
 
 def reported(*numbers: int, sent: int) -> str:
-    """Return the output of ping when these packets were answered."""
+    """The output of ping when these packets were answered."""
     lines = [
         f"[{BEGAN_S + number * INTERVAL_S + 0.001:.6f}] 64 bytes from 127.0.0.1: icmp_seq={number} ttl=62 time=1.00 ms"
         for number in numbers
@@ -20,11 +20,11 @@ def heard(*numbers: int, sent: int) -> PingResult:
     return parse_ping("a", reported(*numbers, sent=sent), BEGAN_S, BEGAN_S + sent * INTERVAL_S)
 
 
-def test_a_call_that_is_answered_has_no_gaps() -> None:
+def test_an_answered_ping_has_no_gaps() -> None:
     assert heard(1, 2, 3, sent=3) == PingResult("a", 3, ())
 
 
-def test_the_last_packet_may_still_be_on_its_way() -> None:
+def test_the_last_packet_may_still_be_in_flight() -> None:
     assert heard(1, 2, sent=3) == PingResult("a", 3, ())
 
 
@@ -40,17 +40,17 @@ def test_gaps_at_the_beginning_and_at_the_end_count() -> None:
     assert heard(3, sent=6) == PingResult("a", 6, (Gap(1000.0, 1001.5, 2), Gap(1001.5, 1003.0, 3)))
 
 
-def test_a_call_goes_on_where_numbers_begin_anew() -> None:
+def test_sequence_numbers_may_wrap() -> None:
     numbers = [*range(1, 65_530), 65_535, 0, 1, 4, 3, 2, 5]
     found = heard(*numbers, sent=65_541)
     assert (found.sent, [gap.lost for gap in found.gaps]) == (65_541, [5])
 
 
-def test_a_call_without_any_answer_is_one_gap() -> None:
+def test_a_ping_without_any_reply_is_one_gap() -> None:
     assert heard(sent=4) == PingResult("a", 4, (Gap(1000.0, 1002.0, 4),))
 
 
-def test_packets_that_a_host_has_no_way_for_count_where_they_were_not_sent() -> None:
+def test_packets_without_a_route_count_at_their_time() -> None:
     lines = reported(1, 2, 4, sent=4).splitlines()
     text = "\n".join([*lines[:3], *["ping: sendmsg: Network is unreachable"] * 3, *lines[3:]])
     assert parse_ping("a", text, BEGAN_S, BEGAN_S + 4) == PingResult("a", 7, (Gap(1001.0, 1002.0, 4),))
@@ -58,6 +58,6 @@ def test_packets_that_a_host_has_no_way_for_count_where_they_were_not_sent() -> 
     assert parse_ping("a", text, BEGAN_S, BEGAN_S + 4) == PingResult("a", 2, (Gap(1000.0, 1004.0, 2),))
 
 
-def test_a_call_that_cannot_begin_says_why() -> None:
+def test_a_ping_that_cannot_start_reports_why() -> None:
     found = parse_ping("a", "ping: connect: Network is unreachable\n", BEGAN_S, BEGAN_S)
     assert found == PingResult("a", 0, (), "ping: connect: Network is unreachable")

@@ -1,4 +1,4 @@
-"""A command on a node: what was typed goes to the keeper, and what the keeper says happens."""
+"""A command on a node: its arguments go to the keeper, which controls what happens."""
 
 import os
 import socket
@@ -26,7 +26,7 @@ class Desk:
 
     @property
     def program(self) -> Path:
-        """Return the command, as a link like those of a node."""
+        """The command, as a link like those of a node."""
         return self.folder / "nv"
 
     def run(self, act: Act, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -39,12 +39,12 @@ class Desk:
             )
 
     def keeper(self, act: Act) -> "Keeper":
-        """Return a keeper for the length of a block."""
+        """A keeper for the length of a block."""
         return Keeper(self, act)
 
 
 class Keeper:
-    """Takes one command."""
+    """Accepts one command."""
 
     def __init__(self, desk: Desk, act: Act) -> None:
         self._desk, self._act = desk, act
@@ -81,7 +81,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def test_what_was_typed_reaches_the_keeper_as_it_is(desk: Desk) -> None:
+def test_arguments_reach_the_keeper_unchanged(desk: Desk) -> None:
     odd = os.fsdecode(b"\xff\xc3\xbc")
     done = desk.run(lambda _call: 0, "show", "", "two words", odd, "-o")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -90,7 +90,7 @@ def test_what_was_typed_reaches_the_keeper_as_it_is(desk: Desk) -> None:
     assert call.arguments == ("show", "", "two words", odd, "-o")
 
 
-def test_both_outputs_and_the_exit_code_are_the_keepers(desk: Desk) -> None:
+def test_stdout_stderr_and_exit_code_are_those_of_the_keeper(desk: Desk) -> None:
     long = "ü\n" * 100_000
 
     def act(call: WireCall) -> int:
@@ -102,7 +102,7 @@ def test_both_outputs_and_the_exit_code_are_the_keepers(desk: Desk) -> None:
     assert (done.returncode, done.stdout.decode(), done.stderr) == (7, long, b"why\n")
 
 
-def test_input_is_read_only_when_it_is_wanted(desk: Desk) -> None:
+def test_input_is_read_only_on_request(desk: Desk) -> None:
     given = os.urandom(300_000)
     heard: list[str] = []
 
@@ -116,7 +116,7 @@ def test_input_is_read_only_when_it_is_wanted(desk: Desk) -> None:
     assert [heard[0], os.fsencode(heard[1])] == ["yes", given]
 
 
-def test_a_line_is_taken_without_what_follows_it(desk: Desk) -> None:
+def test_a_line_is_read_without_what_follows_it(desk: Desk) -> None:
     def act(call: WireCall) -> int:
         return 0 if call.ask("") == "mine" else 1
 
@@ -130,19 +130,19 @@ def test_input_that_ends_is_an_empty_line(desk: Desk) -> None:
     assert desk.run(lambda call: 3 if call.ask("") == "" else 4).returncode == 3
 
 
-def test_a_keeper_that_hangs_up_fails_the_command(desk: Desk) -> None:
+def test_a_keeper_that_disconnects_fails_the_command(desk: Desk) -> None:
     def act(_call: WireCall) -> int:
         raise HungUpError
 
     assert desk.run(act).returncode == 1
 
 
-def test_a_lab_that_has_ended_is_said(desk: Desk) -> None:
+def test_a_lab_that_is_down_is_reported(desk: Desk) -> None:
     done = subprocess.run([str(desk.program)], capture_output=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (1, b"the lab that this node belongs to has ended\n")
 
 
-def test_output_that_nobody_reads_ends_the_command(desk: Desk) -> None:
+def test_a_closed_output_ends_the_command(desk: Desk) -> None:
     def act(call: WireCall) -> int:
         call.out("x" * 1_000_000)
         return 0

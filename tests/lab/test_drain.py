@@ -1,4 +1,4 @@
-"""What FRR runs tells which ports ask traffic to go elsewhere."""
+"""Which ports are drained, by the running configuration of FRR."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_a_leaf_drains_single_sessions_but_never_all(sessions: str, expected: se
     assert live.drained_ports(f"{MAPS}router bgp 65002\n{sessions}exit\n", LEAF, names("leaf01")) == expected
 
 
-def test_a_group_drains_its_members_and_what_goes_in_drains_nothing() -> None:
+def test_a_group_drains_its_members_and_an_inbound_map_drains_nothing() -> None:
     ports = list(names("spine01"))
     config = f"{MAPS}router bgp 1\n neighbor {ports[0]} interface peer-group LEAVES\n"
     config += "  neighbor LEAVES route-map LEAVE out\n"

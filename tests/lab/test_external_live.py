@@ -1,4 +1,4 @@
-"""A peer outside a fabric, in a lab of each NOS: its default route arrives, and only the summary leaves."""
+"""A peer outside a fabric, in a lab of each NOS: its default route arrives, and only the summary is advertised."""
 
 import json
 import shutil
@@ -19,10 +19,10 @@ PEER = {
     "announce": ["10.128.0.0/16"],
 }
 UNWANTED = "198.18.0.0/15"
-"""What the router of a lab announces besides."""
+"""Other prefixes that the router of a lab announces."""
 HALVES = ["10.128.0.0/17", "10.128.128.0/17"]
 WITH_BFD = ("frr", "sonic")
-"""FRR 8.4 needs the address of its own end, or one of the ends may do without BFD; others do not configure it."""
+"""FRR 8.4 needs the local address, or one end may run without BFD; other NOSes do not configure it."""
 NOSES = {
     "frr": ("frr", "", "8.4.4", "swp60s0"),
     "nvue": ("nvue", "", "5.16.1", "swp60s0"),
@@ -62,7 +62,7 @@ def announced(lab: RunningLab) -> list[str]:
     "name",
     ["frr", "eos", *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "sonic", "sonic-unified"))],
 )
-def test_a_fabric_takes_a_default_route_and_gives_a_summary(name: str, tmp_path: Path) -> None:
+def test_a_fabric_accepts_a_default_route_and_advertises_a_summary(name: str, tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values(name))
     with running(fabric) as lab:
         until(lambda: "0.0.0.0/0" in routes(lab, "leaf01"), "a default route on leaf01")
@@ -98,7 +98,7 @@ mount --bind /run/slow-zebra /usr/lib/frr/zebra
 
 @needs_lab
 def test_bfd_starts_where_zebra_is_slow(tmp_path: Path) -> None:
-    """A session with an address needs no zebra: it is up before a bgpd that found no zebra tries again."""
+    """A session with an address does not depend on zebra: it is up before a bgpd that found no zebra tries again."""
     with running(write_fabric(tmp_path / "small", values("frr"))) as lab:
         until(lambda: bfd(lab) == ["up"], "BFD to the peer")
         lab.run("spine01", "sh", "-c", SLOW_ZEBRA)

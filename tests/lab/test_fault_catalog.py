@@ -19,7 +19,7 @@ EVERY_FAULT = pytest.mark.parametrize("kind", CATALOG.values(), ids=list(CATALOG
 
 
 @EVERY_FAULT
-def test_each_fault_explains_itself(kind: FaultKind) -> None:
+def test_each_fault_has_an_explanation(kind: FaultKind) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", kind.name)
     assert 40 < len(kind.text) < 600
     assert kind.text.endswith(".")
@@ -29,7 +29,7 @@ def test_each_fault_explains_itself(kind: FaultKind) -> None:
 
 
 @EVERY_FAULT
-def test_each_fault_can_be_where_it_says_with_all_its_options_and_nowhere_else(kind: FaultKind) -> None:
+def test_each_fault_can_be_injected_at_its_places_with_all_its_options_and_nowhere_else(kind: FaultKind) -> None:
     for target, place in PLACES.items():
         if target in kind.targets:
             fault = check(FABRIC, kind.name, place, since_s=9)
@@ -41,7 +41,7 @@ def test_each_fault_can_be_where_it_says_with_all_its_options_and_nowhere_else(k
 
 
 @EVERY_FAULT
-def test_options_given_as_text_become_what_their_defaults_are(kind: FaultKind) -> None:
+def test_options_given_as_text_get_the_type_of_their_defaults(kind: FaultKind) -> None:
     place = PLACES[kind.targets[0]]
     given = {option.name: str(option.default) for option in kind.options if option.default != ""}
     fault = check(FABRIC, kind.name, place, given)
@@ -73,7 +73,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("asked", "answer"), REFUSALS.items(), ids=[" ".join(row) for row in REFUSALS])
-def test_what_cannot_be_broken_is_refused_with_what_can(asked: tuple[str, str, str], answer: str) -> None:
+def test_an_invalid_fault_is_refused_with_the_valid_ones(asked: tuple[str, str, str], answer: str) -> None:
     name, place, option = asked
     with pytest.raises(LabError) as refusal:
         check(FABRIC, name, place, parse_options([option] if option else []))
@@ -81,7 +81,7 @@ def test_what_cannot_be_broken_is_refused_with_what_can(asked: tuple[str, str, s
     assert str(refusal.value).startswith(answer)
 
 
-def test_light_cannot_be_lost_where_nothing_measures_it() -> None:
+def test_optical_power_cannot_be_lost_where_it_is_not_measured() -> None:
     fabric = small_fabric({"cables": {"host": {"media": "800G-DAC-2x400", "length_m": 2}}})
 
     for name in ("dim-optic", "hot-optic", "mixed-optic-firmware"):
@@ -97,7 +97,7 @@ def test_an_option_needs_a_name_and_a_value() -> None:
             parse_options([word])
 
 
-def test_faults_come_go_and_are_replaced() -> None:
+def test_faults_are_added_removed_and_replaced() -> None:
     faults = Faults()
     first, second = (
         InjectedFault("slow", "leaf01", since_s=1),

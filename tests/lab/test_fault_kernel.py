@@ -1,4 +1,4 @@
-"""The faults of the kernel on a running lab: each does what its text says, and heals without a trace."""
+"""Kernel faults on a running lab: each has the effect that its description names, and heals without a trace."""
 
 import json
 import re
@@ -22,7 +22,7 @@ HOOK = re.compile(r'hook egress device "(\S+)" priority filter (. \d+);')
 
 @dataclass(frozen=True)
 class Scene:
-    """A small lab, and how to break it."""
+    """A small lab, and functions to inject faults."""
 
     fabric: Fabric
     nodes: dict[str, OutsideBench]
@@ -37,7 +37,7 @@ class Scene:
         return list(json.loads(self.run(device, command)))
 
     def state(self) -> dict[str, str]:
-        """Return everything that a fault of the kernel could leave behind, without values that change by themselves."""
+        """Everything that a fault of the kernel could leave behind, without values that change by themselves."""
         commands = ("ip -br link", "ip -br -4 addr", "ip rule", "nft list tables")
         script = "; ".join(commands) + "; ip -4 route show table all type unicast | grep -v 'proto bgp' | sort"
         found = {name: node.out("sh", "-c", script) for name, node in self.nodes.items()}
@@ -64,7 +64,7 @@ class Broken:
 
 
 def _without_peers(text: str) -> str:
-    """Return a listing without the order of links and the indexes of their peers."""
+    """A listing without the order of links and the indexes of their peers."""
     words = (" ".join(word.partition("@")[0] for word in line.split()) for line in text.splitlines())
     return "\n".join(sorted(words))
 
@@ -87,7 +87,7 @@ def addresses(fabric: Fabric, name: str) -> list[str]:
     return [nic.address for host in fabric.hosts if host.name == name for nic in host.nics]
 
 
-def test_every_fault_of_the_kernel_is_tried_here() -> None:
+def test_every_fault_of_the_kernel_is_tested_here() -> None:
     tried = set(Path(__file__).read_text(encoding="utf-8").split('"'))
 
     assert {kind.name for kind in CATALOG.values() if kind.maker == "kernel"} <= tried
@@ -126,7 +126,7 @@ def test_a_wrong_mtu_loses_large_packets_and_passes_small_ones(scene: Scene) -> 
     until(lambda: pings(scene, own, far, 8000), "large packets pass again")
 
 
-def test_a_lossy_port_loses_what_is_long_and_all_it_is_told_to(scene: Scene) -> None:
+def test_a_lossy_port_loses_long_packets_and_everything_on_request(scene: Scene) -> None:
     own, far = addresses(scene.fabric, HOST)[0], addresses(scene.fabric, "gpu02")[0]
     until(lambda: pings(scene, own, far, 8000), "large packets pass")
     with scene.broken("lossy", f"{LEAF}:swp1s1", "percent=100"):
@@ -136,7 +136,7 @@ def test_a_lossy_port_loses_what_is_long_and_all_it_is_told_to(scene: Scene) -> 
     until(lambda: pings(scene, own, far, 8000), "large packets pass again")
 
 
-def test_a_route_that_is_missing_is_one_with_a_gateway_in_every_table(scene: Scene) -> None:
+def test_a_missing_route_is_missing_in_every_table(scene: Scene) -> None:
     def routes() -> set[str]:
         lines = scene.run(HOST, "ip -4 route show table all").splitlines()
         return {" ".join(line.split()) for line in lines if " via " in line}
@@ -170,7 +170,7 @@ def test_a_wrong_source_route_sends_a_rail_out_by_another(scene: Scene) -> None:
     assert device() == "rail0"
 
 
-def test_a_session_falls_while_its_link_stays_up(scene: Scene) -> None:
+def test_a_session_goes_down_while_its_link_stays_up(scene: Scene) -> None:
     def sessions() -> dict[str, bool]:
         text = scene.nodes[LEAF].out("vtysh", "-c", "show bgp summary json")
         peers = json.loads(text)["ipv4Unicast"]["peers"]
@@ -198,9 +198,9 @@ def test_a_link_flaps_at_both_ends_until_it_is_healed(scene: Scene) -> None:
     until(lambda: pings(scene, own, far), "it is up again")
 
 
-def test_a_link_that_is_slow_to_come_up_goes_once_and_a_swapped_module_is_quick(scene: Scene) -> None:
+def test_a_slow_link_goes_down_once_and_a_swapped_module_is_fast(scene: Scene) -> None:
     def outage_s(device: str, port: str) -> float:
-        """Return how long the link was gone the last time, by zebra; less than nothing while it is."""
+        """The length of the last outage by zebra; negative while the link is down."""
         reported = json.loads(scene.nodes[device].out("vtysh", "-d", "zebra", "-c", "show interface json"))[port]
         went, came = (reported.get(key, "0").rpartition(" ")[2] for key in ("lastLinkDown", "lastLinkUp"))
         return seconds(came) - seconds(went)
@@ -237,7 +237,7 @@ def test_swapped_rails_lead_to_the_other_leaf(scene: Scene) -> None:
     until(lambda: answers() == [True, True], "both rails reach their leaves again")
 
 
-def test_what_marks_congestion_is_taken_from_one_switch_and_from_one_port(scene: Scene) -> None:
+def test_congestion_marking_is_removed_from_one_switch_and_from_one_port(scene: Scene) -> None:
     with scene.broken("ecn-unmarked", LEAF), scene.broken("cnp-remarked", f"{LEAF}:swp1s0", "dscp=4"):
         listing = scene.run(LEAF, "nft list ruleset")
     hooks = set()

@@ -1,4 +1,4 @@
-"""Every fault of the catalogue on a running lab: it is made, it shows where it should, and healing leaves nothing."""
+"""Every fault of the catalogue on a running lab: it can be injected, is visible where expected, and heals."""
 
 from collections.abc import Iterator
 
@@ -36,12 +36,12 @@ PLACES = {
     "host NIC": "gpu02:rail1",
 }
 BETWEEN_SWITCHES = "leaf02:swp33s0"
-"""Where a fault needs a session, or light."""
+"""Where a fault needs a session, or optical power."""
 NEEDS_PEER = {"bgp-session-down", "adaptive-routing-half-on"}
 
 
 @pytest.mark.parametrize("name", daily(CATALOG, "pause-storm", "wrong-cable", "apply-fails-quietly"))
-def test_every_fault_can_be_made_where_it_says_and_healed(lab: RunningLab, name: str) -> None:
+def test_every_fault_can_be_injected_at_its_places_and_healed(lab: RunningLab, name: str) -> None:
     for target in CATALOG[name].targets:
         place = BETWEEN_SWITCHES if name in NEEDS_PEER and target == "switch port" else PLACES[target]
         made = lab.lab("break", name, place)
@@ -54,7 +54,7 @@ def test_every_fault_can_be_made_where_it_says_and_healed(lab: RunningLab, name:
         assert (healed.returncode, healed.stdout) == (0, f"{name} at {place} is healed\n"), healed.stderr
 
 
-def test_a_fault_that_does_not_exist_or_fit_is_refused_with_what_does(lab: RunningLab) -> None:
+def test_an_unknown_or_misplaced_fault_is_refused_with_the_valid_ones(lab: RunningLab) -> None:
     said = {
         ("dim-optics", "leaf01:swp1s0"): "no fault 'dim-optics'; did you mean dim-optic? there are pause-storm,",
         ("dim-optic", "leaf01"): "dim-optic does not apply to a switch; name switch port or host NIC",

@@ -1,4 +1,4 @@
-"""The way in to a device that faults close and open again."""
+"""Management access of a device that faults close and open again."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ AWAY_S = 0.2
 
 
 class Door:
-    """The sshd of a node: how many listen, and whether two were ever started at once."""
+    """The sshd of a node: how many are running, and whether two were ever started at once."""
 
     def __init__(self, folder: Path) -> None:
         self.name, self.changes = "leaf01", 0
@@ -32,12 +32,12 @@ class Door:
         """Start one, which takes a moment."""
         self.is_doubled |= not self._starting.acquire(blocking=False)
         time.sleep(AWAY_S / 2)
-        self.listening = 1  # what was there before is ended
+        self.listening = 1  # the previous one is killed
         self._starting.release()
 
 
 def cut_off(folder: Path) -> tuple[Incidents, Any]:
-    """Return a device that goes away for a while whenever it changes."""
+    """A device that goes offline for a while at every change."""
     door, incidents = (
         Door(folder),
         Incidents(Faults([InjectedFault("drops-after-commit", "leaf01", options={"seconds": AWAY_S})])),
@@ -49,7 +49,7 @@ def cut_off(folder: Path) -> tuple[Incidents, Any]:
     return incidents, node
 
 
-def test_a_device_that_is_cut_off_twice_comes_back_once(tmp_path: Path) -> None:
+def test_a_device_that_is_cut_off_twice_returns_once(tmp_path: Path) -> None:
     incidents, door = cut_off(tmp_path)
     for _ in range(3):
         door.changes += 1

@@ -1,4 +1,4 @@
-"""IPv6 beside IPv4 in a lab of each NOS: loopbacks and hosts reach each other, and nothing is left to change."""
+"""IPv6 beside IPv4 in a lab of each NOS: loopbacks and hosts reach each other, and the plan is empty."""
 
 import json
 from pathlib import Path
@@ -33,13 +33,13 @@ def values(name: str) -> dict[str, Any]:
 
 
 def ways(lab: RunningLab, device: str, prefix: str) -> int:
-    """Return over how many next hops a route leads."""
+    """The number of next hops of a route."""
     found = json.loads(lab.run(device, "/usr/bin/vtysh", "-c", "show ipv6 route bgp json"))
     return sum(len(route["nexthops"]) for route in found.get(prefix, ()))
 
 
 def found(lab: RunningLab) -> dict[str, list[str]]:
-    """Return the texts of what checks of hosts find, by check."""
+    """The findings of host checks, by check."""
     of_lab = ("--fabric", lab.fabric, "--lab", lab.name, "--window", "2", "--format", "json")
     judged = json.loads(lab.netkit("check", "routes", "probe.loss", *of_lab).stdout)
     wrong = {

@@ -1,4 +1,4 @@
-"""The lab as a whole: it comes up, it is what the design says, and nothing of it stays behind."""
+"""The lab as a whole: it boots, matches the design, and leaves nothing behind."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_all_spines_are_in_the_ecmp_set_of_every_leaf(reference: RunningLab) -> 
             assert len(hops) == 12, (leaf, prefix)
 
 
-def test_a_lab_that_runs_is_not_started_again(reference: RunningLab) -> None:
+def test_a_running_lab_is_not_started_again(reference: RunningLab) -> None:
     before = reference.home.joinpath("reference", "init.pid").read_text()
     done = reference.netkit("lab", "up", "--fabric", reference.fabric, "--lab", "reference")
     assert done.returncode == 0, done.stderr
@@ -64,7 +64,7 @@ def test_hosts_have_exactly_the_rendered_addresses_routes_and_rules(reference: R
     assert len(routes) == 9
 
 
-def test_no_namespace_has_a_way_out(reference: RunningLab) -> None:
+def test_no_namespace_has_a_route_outside(reference: RunningLab) -> None:
     for device in ("leaf01", "spine02", "gpu10"):
         links = json.loads(reference.run(device, "ip", "-j", "link"))
         wires = {link["ifname"] for link in links if link.get("link_type") == "ether"}
@@ -80,7 +80,7 @@ def test_devices_are_reached_over_ssh_on_loopback_only(reference: RunningLab) ->
     assert reference.shell("gpu07", "hostname").strip() == "gpu07"
 
 
-def test_a_restarted_node_comes_back_as_it_was_saved(reference: RunningLab) -> None:
+def test_a_restarted_node_boots_with_its_saved_state(reference: RunningLab) -> None:
     before = reference.run("leaf02", "vtysh", "-c", "show running-config")
     booted = {name: reference.run(name, "cat", BOOT_ID) for name in ("leaf01", "leaf02", "gpu01")}
     assert len({*booted.values(), Path(BOOT_ID).read_text(encoding="ascii")}) == 4
@@ -91,7 +91,7 @@ def test_a_restarted_node_comes_back_as_it_was_saved(reference: RunningLab) -> N
     until(lambda: "leaf02 " in reference.lab("status").stdout and _is_ready(reference, "leaf02"), "leaf02 is ready")
 
 
-def test_two_labs_side_by_side_do_not_meet(small: Path, reference: RunningLab) -> None:
+def test_two_labs_side_by_side_are_isolated(small: Path, reference: RunningLab) -> None:
     with running(small, name="other") as other:
         blocks = {json.loads((lab.home / lab.name / "lab.json").read_text())["block"] for lab in (other, reference)}
         assert len(blocks) == 2
@@ -132,7 +132,7 @@ def test_down_cleans_up_after_an_up_that_was_killed(small: Path, delay_s: float)
 
 @dataclass(frozen=True)
 class Spoiled:
-    """An edit of a rendered file, and what the lab must report."""
+    """An edit of a rendered file, and the error that the lab must report."""
 
     device: str
     file: str
@@ -171,7 +171,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("case", daily(SPOILED, "wrong AS number"))
-def test_what_does_not_converge_or_reach_names_the_device_and_its_line_of_intent(
+def test_a_convergence_or_reachability_error_names_the_device_and_its_line_of_intent(
     small: Path, tmp_path: Path, case: str
 ) -> None:
     spoiled = SPOILED[case]

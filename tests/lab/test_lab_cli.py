@@ -1,4 +1,4 @@
-"""The words of `netkit lab` where no lab runs: help, refusals and their exit codes, and folders left behind."""
+"""`netkit lab` without a running lab: help, errors and their exit codes, and folders left behind."""
 
 import json
 import os
@@ -24,11 +24,11 @@ VERBS = ("up", "down", "status", "check", "exec", "ssh", "logs", "break", "heal"
 
 
 def netkit_lab(home: Path, verb: str, *arguments: str | Path, **changes: Any) -> Done:
-    way = start if verb == "up" and "t" in arguments else run  # a lab lives on
+    way = start if verb == "up" and "t" in arguments else run  # a lab outlives its command
     return way("lab", verb, *arguments, timeout_s=120, NETKIT_LAB_DIR=str(home), **changes)
 
 
-def test_help_names_every_verb_and_each_has_help_of_its_own(tmp_path: Path) -> None:
+def test_help_names_every_verb_and_each_has_its_own_help(tmp_path: Path) -> None:
     said = netkit_lab(tmp_path, "--help").stdout.partition("Commands:\n")[2]
     listed = [" ".join(entry.split()) for entry in re.split(r"\n  (?=\S)", said)]
     assert tuple(line.split()[0] for line in listed) == VERBS
@@ -74,14 +74,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_what_cannot_be_done_is_refused_in_one_line(tmp_path: Path, line: str) -> None:
+def test_impossible_requests_are_refused_in_one_line(tmp_path: Path, line: str) -> None:
     if "--configs" in line and personality.without_root() and os.geteuid() != 0:
         pytest.skip("this kernel allows no namespaces")
     done = netkit_lab(tmp_path, *line.split())
     assert (done.returncode, done.stdout, done.stderr) == (3, "", f"error: {REFUSED[line]}\n")
 
 
-def test_asking_and_ending_without_a_lab_changes_nothing(tmp_path: Path) -> None:
+def test_status_and_down_without_a_lab_change_nothing(tmp_path: Path) -> None:
     said = {"status": "no lab runs\n", "down --all": "", "down --lab x": "x was not up\n"}
     for line, text in said.items():
         done = netkit_lab(tmp_path, *line.split())
@@ -91,7 +91,7 @@ def test_asking_and_ending_without_a_lab_changes_nothing(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("record", ["{{{", "[]", '{"devices": 3}', "\xff"])
 @pytest.mark.parametrize("init", ["abc def", "1", "", "0 0", "-1 5", "\xff"])
-def test_garbage_left_behind_is_told_and_removed(tmp_path: Path, record: str, init: str) -> None:
+def test_garbage_left_behind_is_reported_and_removed(tmp_path: Path, record: str, init: str) -> None:
     lab = LabFolder(tmp_path / "old")
     lab.path.mkdir()
     (lab.path / RECORD).write_bytes(record.encode("latin-1"))
@@ -101,7 +101,7 @@ def test_garbage_left_behind_is_told_and_removed(tmp_path: Path, record: str, in
     assert not lab.path.exists()
 
 
-def test_the_log_of_a_lab_that_died_can_still_be_read(tmp_path: Path) -> None:
+def test_the_log_of_a_lab_that_died_can_still_be_printed(tmp_path: Path) -> None:
     folder = tmp_path / "dead"
     folder.mkdir()
     (folder / RECORD).write_text(json.dumps({"devices": {"leaf01": {}}}), encoding="utf-8")
@@ -130,7 +130,7 @@ def test_missing_packages_are_named_in_one_line(monkeypatch: pytest.MonkeyPatch)
     )
 
 
-def test_a_user_without_a_range_of_accounts_is_told_how_to_get_one(tmp_path: Path) -> None:
+def test_a_user_without_subordinate_ids_gets_instructions(tmp_path: Path) -> None:
     file = tmp_path / "subuid"
     file.write_text("other:100000:65536\nme:100000:10\n", encoding="utf-8")
     with pytest.raises(LabError) as refused:
@@ -141,7 +141,7 @@ def test_a_user_without_a_range_of_accounts_is_told_how_to_get_one(tmp_path: Pat
     )
 
 
-def test_a_step_that_takes_long_is_printed_again_in_a_pipe(
+def test_a_long_step_is_printed_again_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     written = threading.Event()
@@ -163,12 +163,12 @@ def test_a_step_that_takes_long_is_printed_again_in_a_pipe(
     monkeypatch.setattr(lab_up, "ask_keeper", ask)
     project = Project.open(write_fabric(tmp_path / "fabric", on_platform("frr", intent(purpose="lab"), version="10.2")))
     assert lab_up._follow(LabFolder(tmp_path), project, is_new=True) == 0  # noqa: SLF001 - without booting a lab
-    # Two threads print: which comes first is not settled.
+    # Two threads print: their order varies.
     assert {*capsys.readouterr().err.splitlines()} == {"convergence", "convergence 3/10, 4 s"}
 
 
 @needs_lab
-def test_a_lab_is_found_again_by_its_own_fabric_only_and_enters_nodes_with_nothing_of_ours(tmp_path: Path) -> None:
+def test_a_lab_is_found_by_its_own_fabric_only_and_enters_nodes_with_a_clean_environment(tmp_path: Path) -> None:
     small = write_fabric(tmp_path / "fabric", on_platform("frr", intent(purpose="lab"), version="10.2"))
     with lab_home() as home:
         lab = RunningLab("t", home, small)

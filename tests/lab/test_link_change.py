@@ -1,4 +1,4 @@
-"""When links went and came by zebra, whose stamps are local time; and what zebra says while it is not well."""
+"""Link changes by zebra, whose timestamps are local time, and while zebra fails."""
 
 import json
 import os
@@ -33,7 +33,7 @@ class Zebra:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
-def test_stamps_are_moments_whatever_the_zone(zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timestamps_are_converted_from_any_zone(zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
@@ -48,18 +48,18 @@ def test_stamps_are_moments_whatever_the_zone(zone: str, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("answer", [ConnectionRefusedError("zebra does not run"), "zebra is not running", "", "{}"])
-def test_nothing_is_known_while_zebra_does_not_tell(answer: str | OSError, tmp_path: Path) -> None:
+def test_nothing_is_known_while_zebra_does_not_answer(answer: str | OSError, tmp_path: Path) -> None:
     assert link_changes(started(tmp_path, answer)) == {}
 
 
-def test_a_link_that_was_up_before_zebra_came_with_it(tmp_path: Path) -> None:
+def test_a_link_that_was_up_before_zebra_has_the_time_of_its_start(tmp_path: Path) -> None:
     shown = {"et1_1": {"operationalStatus": "up"}, "et2_1": {"operationalStatus": "down"}}
     found = link_changes(started(tmp_path, json.dumps(shown)))
     assert found == {"Ethernet1/1": LinkChange(None, STARTED_S), "Ethernet2/1": NEVER}
 
 
 def started(folder: Path, answer: str | OSError) -> Zebra:
-    """Return a node whose zebra has started."""
+    """A node whose zebra has started."""
     zebra = Zebra(folder, answer)
     socket = zebra.file(SOCKET)
     socket.parent.mkdir(parents=True)

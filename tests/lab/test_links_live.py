@@ -1,4 +1,4 @@
-"""BGP by address between switches, in a lab of each NOS: checks, drains, and the way from unnumbered sessions."""
+"""BGP by address between switches, in a lab of each NOS: checks, drains, and the migration from unnumbered sessions."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def peers(lab: RunningLab, device: str) -> dict[str, str]:
 
 
 def wrong(lab: RunningLab) -> list[str]:
-    """Return what checks of sessions and routes find."""
+    """The findings of checks of sessions and routes."""
     of_lab = ("--fabric", lab.fabric, "--lab", lab.name, "--window", "2", "--format", "json")
     judged = json.loads(lab.netkit("check", "bgp", "routes", "links", *of_lab).stdout)
     assert {result["id"].partition(".")[0] for result in judged["results"]} >= {"bgp", "routes", "links"}
@@ -70,7 +70,7 @@ def deploy(lab: RunningLab, *options: str) -> str:
         *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "nvue-old", "sonic", "sonic-unified")),
     ],
 )
-def test_sessions_by_address_run(name: str, tmp_path: Path) -> None:
+def test_numbered_sessions_are_established(name: str, tmp_path: Path) -> None:
     with running(write_fabric(tmp_path / "links", numbered(name)), name="links") as lab:
         assert peers(lab, "leaf01") == {"10.9.0.0": "Established", "10.9.0.2": "Established"}
         assert "nothing to change" in lab.netkit("plan", "--fabric", lab.fabric, "--lab", lab.name).stdout
@@ -101,7 +101,7 @@ def test_one_session_by_address_runs_beside_unnumbered_ones(name: str, tmp_path:
 
 
 @needs_lab
-def test_sessions_move_from_interfaces_to_addresses(tmp_path: Path) -> None:
+def test_sessions_migrate_from_unnumbered_to_numbered(tmp_path: Path) -> None:
     with running(write_fabric(tmp_path / "links", values("frr")), name="links") as lab:
         write_fabric(lab.fabric, numbered("frr"))
         of_lab = ("--fabric", lab.fabric, "--lab", lab.name)

@@ -1,4 +1,4 @@
-"""Real lldpd on both ends of real cables: what one device says is what the other hears."""
+"""Real lldpd on both ends of real cables: each end receives what the other announces."""
 
 import json
 import os
@@ -26,7 +26,7 @@ LEAF = SwitchState("leaf-a", (PortState("Ethernet1/1", description="to 'gpu' \"o
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[ScratchNode, ScratchNode]]:
-    """Return an EOS leaf and a host with two cables between them, the rails crossed."""
+    """An EOS leaf and a host with two cables between them, the rails crossed."""
     fabric = intents.fabric(intents.on_platform("eos", "4.33.1F"))
     leaf, host = fabric.tier("leaf")[0], fabric.hosts[0]
     rails = {"rail0": "rail0", "rail1": "rail1"}
@@ -45,7 +45,9 @@ def heard(daemon: Lldpd) -> dict[str, LldpNeighbor]:
 
 
 @pytest.mark.parametrize("client", [pytest.param(CLIENT, marks=needs_client), STAND_IN])
-def test_each_end_hears_the_names_the_other_goes_by(pair: tuple[ScratchNode, ScratchNode], client: str) -> None:
+def test_each_end_receives_the_names_that_the_other_announces(
+    pair: tuple[ScratchNode, ScratchNode], client: str
+) -> None:
     leaf, host = pair
     switch, server = Lldpd(leaf, 1, client), Lldpd(host, 1, client)
     switch.apply(LEAF)
@@ -64,7 +66,7 @@ def test_each_end_hears_the_names_the_other_goes_by(pair: tuple[ScratchNode, Scr
 
 
 @pytest.mark.parametrize("client", [pytest.param(CLIENT, marks=needs_client), STAND_IN])
-def test_a_change_is_announced_without_a_restart_and_the_end_is_heard(
+def test_a_change_is_announced_without_a_restart_and_the_end_of_a_node_is_noticed(
     pair: tuple[ScratchNode, ScratchNode], client: str
 ) -> None:
     leaf, host = pair
@@ -86,7 +88,7 @@ def test_a_change_is_announced_without_a_restart_and_the_end_is_heard(
 
 
 @needs_client
-def test_the_stand_in_says_what_the_real_client_says(pair: tuple[ScratchNode, ScratchNode]) -> None:
+def test_the_stand_in_prints_the_same_as_the_real_client(pair: tuple[ScratchNode, ScratchNode]) -> None:
     leaf, host = pair
     server, switch = Lldpd(host, 1, STAND_IN), Lldpd(leaf, 1)
     server.apply()
@@ -100,7 +102,7 @@ def test_the_stand_in_says_what_the_real_client_says(pair: tuple[ScratchNode, Sc
 
 
 def said(shown: object, path: str = "") -> set[tuple[str, object]]:
-    """Return all values with their paths, except those only the real client prints and those that change with time."""
+    """All values with their paths, except those only the real client prints and those that change with time."""
     if isinstance(shown, list):
         return {leaf for item in shown for leaf in said(item, path)}
     if isinstance(shown, dict):
@@ -108,7 +110,7 @@ def said(shown: object, path: str = "") -> set[tuple[str, object]]:
     return set() if path.endswith(("/rid", "/age", "/mgmt-iface/value")) else {(path, shown)}
 
 
-def test_the_stand_in_says_what_it_does_not_know(pair: tuple[ScratchNode, ScratchNode]) -> None:
+def test_the_stand_in_reports_unsupported_commands(pair: tuple[ScratchNode, ScratchNode]) -> None:
     host = pair[1]
     server = Lldpd(host, 1, STAND_IN)
     server.apply()
@@ -134,7 +136,7 @@ def test_every_platform_starts_with_its_own_system_description(platform: str, ve
         assert version in daemon.chassis().description
 
 
-def test_a_switch_names_its_ports_as_linux_does_where_its_nos_does_so(tmp_path: Path) -> None:
+def test_a_switch_announces_kernel_port_names_where_its_nos_does(tmp_path: Path) -> None:
     fabric = intents.fabric(intents.values())
     leaf, spine = fabric.tier("leaf")[0], fabric.tier("spine")[0]
     with ExitStack() as opened:

@@ -1,4 +1,4 @@
-"""What lldpcli prints, whole and broken, is read without surprise."""
+"""Parsing lldpcli output, complete and broken."""
 
 import json
 
@@ -44,7 +44,7 @@ JSON = st.recursive(
 )
 
 
-def test_neighbors_are_read_with_what_is_missing_left_empty() -> None:
+def test_neighbors_are_parsed_with_missing_values_left_empty() -> None:
     assert neighbors(json.dumps(SHOWN)) == (
         LldpNeighbor(
             "swp1s0", LldpChassis("mac", "02:00:00:00:00:01", "spine01", "a switch"), "ifname", "swp9s0", "to leaf01"
@@ -54,13 +54,13 @@ def test_neighbors_are_read_with_what_is_missing_left_empty() -> None:
 
 
 @given(st.text() | JSON.map(json.dumps))
-def test_no_output_breaks_the_readers(text: str) -> None:
+def test_no_output_breaks_the_parsers(text: str) -> None:
     assert all(neighbor.interface for neighbor in neighbors(text))
     assert isinstance(chassis(text), LldpChassis)
     assert isinstance(platform(text), str)
 
 
-def test_only_a_name_that_is_not_the_interface_is_said_apart() -> None:
+def test_a_port_name_is_listed_only_if_it_differs_from_the_interface() -> None:
     ports = (Announcement("et1_1", "Ethernet1/1", 'a "b" \\'), Announcement("swp1", "swp1"), Announcement("rail0"))
     assert config("leaf", ports, 5).splitlines() == [
         'configure system hostname "leaf"',

@@ -1,4 +1,4 @@
-"""Stand-ins of perftest and nccl-tests: they print what the tools print, and what the model and the packets say."""
+"""Stand-ins for perftest and nccl-tests: the tools' output format, with values of the model and of real packets."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ ADDRESSES = {f"{host.name}:{nic.interface}": nic.address for host in FABRIC.host
 
 
 class CountingTraffic:
-    """A traffic process whose packets arrive, but for a share of those to some NICs."""
+    """A traffic process whose packets arrive, except for a share of those to some NICs."""
 
     def __init__(self, lost: Mapping[str, float]) -> None:
         self._lost, self._flows = lost, dict[str, TrafficFlow]()
@@ -70,7 +70,7 @@ def typed(on: RdmaBench, folder: Path, host: str, line: str) -> tuple[int, str]:
 
 
 def ran(on: RdmaBench, folder: Path, program: str, rail: int = 0, far: str = "gpu05") -> tuple[int, Trial]:
-    """Run both ends of a tool, as an acceptance run does; return what netkit reads."""
+    """Run both ends of a tool, as an acceptance run does; return the parsed result."""
     rdma = FABRIC.hosts[0].nics[rail].rdma
     options = f"-d {rdma} -x 3 -F -b -s 65536 -q 4 -D 5 --report_gbits -p 18515"
     server = threading.Thread(target=typed, args=(on, folder, far, f"{program} {options}"))
@@ -99,20 +99,20 @@ def test_both_directions_of_two_nics_reach_the_line_rate_without_headers(tmp_pat
     ("lost", "slow", "gbps"),
     [({}, "gpu05:rail0", 392.4), ({"gpu05:rail0": 0.12}, "", 440.12), ({"gpu05:rail1": 0.5}, "gpu05:rail1", 784.8)],
 )
-def test_lost_packets_and_a_slow_cable_take_bandwidth_from_the_nic_they_are_at(
+def test_lost_packets_and_a_slow_cable_reduce_the_bandwidth_of_their_nic(
     lost: Mapping[str, float], slow: str, gbps: float, tmp_path: Path
 ) -> None:
     _, trial = ran(bench(lost, slow)[0], tmp_path, "ib_write_bw")
     assert [row.mean_gbps for row in trial.transfers] == [pytest.approx(gbps, abs=0.1)]
 
 
-def test_packets_that_arrive_late_are_not_lost(tmp_path: Path) -> None:
+def test_late_packets_are_not_lost(tmp_path: Path) -> None:
     on, traffic = bench()
     traffic.late = 30
     assert [row.mean_gbps for row in ran(on, tmp_path, "ib_write_bw")[1].transfers] == [784.8]
 
 
-def test_a_nic_that_nothing_reaches_is_a_failure(tmp_path: Path) -> None:
+def test_an_unreachable_nic_is_a_failure(tmp_path: Path) -> None:
     code, trial = ran(bench({"gpu05:rail0": 1.0})[0], tmp_path, "ib_write_bw")
     assert (code, trial.failure) == (1, "Completion with error at client")
 
@@ -170,7 +170,7 @@ def test_mpirun_refuses_what_the_lab_cannot_run(line: str, tmp_path: Path) -> No
         ("dim-optic", "gpu02:rail0", {"db": 8.0, "lane": 0}, (1.0, 1.0)),
     ],
 )
-def test_the_model_slows_the_direction_that_a_fault_is_in(
+def test_the_model_slows_the_direction_of_a_fault(
     fault: str, place: str, options: dict[str, float], ways: tuple[float, float]
 ) -> None:
     bed, (one, other) = Bed(FABRIC), (LinkEnd("gpu02", "rail0"), LinkEnd("gpu01", "rail0"))

@@ -1,4 +1,4 @@
-"""Each fault of the model changes what its text says, where it says so, and nothing anywhere else."""
+"""Each fault of the model changes what its description names, at its place, and nothing else."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -25,7 +25,7 @@ def broken(name: str, place: str, options: Mapping[str, str] | None = None) -> B
 
 
 def differing(one: Shown, other: Shown) -> dict[str, set[str]]:
-    """Return which fields of which ends differ; of a module, which of its own."""
+    """The fields that differ at each end; of a module, those inside it."""
     found: dict[str, set[str]] = {}
     for device, readings in one.items():
         for port, reading in readings.items():
@@ -52,7 +52,7 @@ HEALTHY: Shown = Bed(FABRIC).everything(READ_S)
 LINE = {"fec", "ethtool"}
 
 
-def test_every_fault_of_the_model_is_tried_here() -> None:
+def test_every_fault_of_the_model_is_tested_here() -> None:
     tried = {row[0] for row in PLACES} | {"pause-storm", "watchdog-trip"}
 
     assert tried == {kind.name for kind in CATALOG.values() if kind.maker == "model"} | {"pfc-off", "slow-link-up"}
@@ -119,7 +119,9 @@ PLACES: list[tuple[str, str, dict[str, set[str]]]] = [
 
 
 @pytest.mark.parametrize(("name", "place", "wanted"), PLACES, ids=[f"{row[0]}-{row[1]}" for row in PLACES])
-def test_a_fault_changes_what_it_says_and_nothing_else(name: str, place: str, wanted: dict[str, set[str]]) -> None:
+def test_a_fault_changes_what_its_description_names_and_nothing_else(
+    name: str, place: str, wanted: dict[str, set[str]]
+) -> None:
     bed = broken(name, place)
     bed.everything(BROKEN_S + 1)
 
@@ -127,7 +129,7 @@ def test_a_fault_changes_what_it_says_and_nothing_else(name: str, place: str, wa
 
 
 @pytest.mark.parametrize(("name", "place"), [row[:2] for row in PLACES if not row[0].startswith("counter")])
-def test_a_healed_fault_leaves_only_what_was_counted(name: str, place: str) -> None:
+def test_a_healed_fault_leaves_only_its_counts(name: str, place: str) -> None:
     bed = broken(name, place)
     device, _, port = place.partition(":")
     bed.faults.heal(name, device, port, now_s=BROKEN_S + 10)
@@ -156,7 +158,7 @@ def test_a_dim_optic_sends_less_at_a_higher_current_and_the_far_end_receives_les
     assert near[2].tx_dbm < limits.warning_low
 
 
-def test_a_dirty_lane_loses_light_at_its_end_only_and_grows_a_tail_of_errors() -> None:
+def test_a_dirty_lane_loses_power_at_its_end_only_and_grows_a_tail_of_errors() -> None:
     bed = broken("dirty-lane", "gpu01:rail0")
     bed.everything(BROKEN_S + 1)
     shown = bed.everything(READ_S)
@@ -178,7 +180,7 @@ def test_a_dirty_lane_loses_light_at_its_end_only_and_grows_a_tail_of_errors() -
     assert 0.9 < errors / (60 * 400e9 * 5e-5) < 1.1
 
 
-def test_a_line_beyond_correction_loses_codewords() -> None:
+def test_a_link_beyond_correction_loses_codewords() -> None:
     fec = broken("dirty-lane", "leaf01:swp1s0", {"ber": "1e-3"}).ports("leaf01", READ_S)["swp1s0"].fec
 
     assert fec.uncorrectable_codewords > 1000
@@ -194,7 +196,7 @@ def test_a_histogram_holds_every_codeword_once() -> None:
     assert abs(sum(fec.histogram) / codewords - 1) < 1e-9
 
 
-def test_counters_that_were_reset_count_on_from_zero() -> None:
+def test_reset_counters_count_on_from_zero() -> None:
     bed = broken("counter-reset", "leaf01:swp1s0")
     assert bed.ports("leaf01", BROKEN_S)["swp1s0"].priorities[3].rx_pause == 0
     later = bed.ports("leaf01", READ_S)["swp1s0"]
@@ -204,7 +206,7 @@ def test_counters_that_were_reset_count_on_from_zero() -> None:
     assert 0 < later.fec.histogram[0] < was.fec.histogram[0]
 
 
-def test_counters_of_a_nic_that_were_reset_count_on_from_zero() -> None:
+def test_reset_counters_of_a_nic_count_on_from_zero() -> None:
     bed = broken("counter-reset", "gpu01:rail0")
     assert set(bed.nics("gpu01", BROKEN_S)["rail0"].ethtool.values()) == {0}
     later, was = bed.nics("gpu01", READ_S)["rail0"].ethtool, Bed(FABRIC).nics("gpu01", READ_S)["rail0"].ethtool
@@ -213,7 +215,7 @@ def test_counters_of_a_nic_that_were_reset_count_on_from_zero() -> None:
         assert 0 < later[name] < was[name]
 
 
-def test_a_clear_by_command_resets_one_port_and_what_the_kernel_counted_there() -> None:
+def test_a_clear_by_command_resets_one_port_with_its_kernel_counters() -> None:
     bed = Bed(FABRIC)
     port = KernelPort(mtu_bytes=9216, ecn_marked_packets=90, traffic=TrafficReading(rx_bytes=500, tx_packets=7))
     bed.kernel["leaf01", "swp1s0"] = port
@@ -244,7 +246,7 @@ def test_counters_near_the_end_of_their_range_wrap(bits: int) -> None:
 
 
 def marking_bed() -> Bed:
-    """Return a bed whose first leaf marks RoCE on the port of a storm."""
+    """A bed whose first leaf marks RoCE on the port of a storm."""
     bed = Bed(FABRIC)
     bed.retell("leaf01", {"swp1s0"}, STARTED_S, ecn={FABRIC.lossless.roce.priority: EcnState(1, 2, 100)})
     return bed
@@ -254,7 +256,7 @@ def marks(bed: Bed, now_s: float) -> int:
     return sum(queue.ecn_marked_packets for queue in bed.ports("leaf01", now_s)["swp1s0"].queues)
 
 
-def test_a_full_queue_marks_unless_a_fault_keeps_it_from_it() -> None:
+def test_a_full_queue_marks_unless_a_fault_prevents_it() -> None:
     storm = {"pauses_per_s": 2500.0, "share": 0.6, "burst_ms": 50.0}
     for is_unmarked in (False, True):
         bed = marking_bed()
@@ -275,7 +277,7 @@ def test_a_port_past_its_rate_has_a_full_queue() -> None:
     assert full > 3_000_000
 
 
-def test_stuck_counters_stand_still_and_go_on_when_healed() -> None:
+def test_stuck_counters_stand_still_and_count_on_when_healed() -> None:
     bed = broken("counter-stuck", "leaf01:swp1s0")
     first, second = (bed.ports("leaf01", BROKEN_S + past_s)["swp1s0"] for past_s in (1, 60))
     bed.faults.heal("counter-stuck", "leaf01", "swp1s0", now_s=READ_S)
@@ -294,7 +296,7 @@ def test_a_whole_device_can_lose_its_counters() -> None:
     assert shown["rail1"].hw_counters["np_cnp_sent"] == 0
 
 
-def test_a_reboot_forgets_settings_and_counters() -> None:
+def test_a_reboot_loses_settings_and_counters() -> None:
     bed = Bed(FABRIC)
     bed.model.rebooted("leaf01", BROKEN_S)
     first, later = (bed.ports("leaf01", BROKEN_S + past_s)["swp1s0"] for past_s in (0, 60))

@@ -18,7 +18,7 @@ def ends(fabric: Fabric) -> list[tuple[tuple[str, str], tuple[str, str]]]:
     return found
 
 
-def test_two_models_of_one_fabric_show_the_same() -> None:
+def test_two_models_of_one_fabric_have_the_same_readings() -> None:
     one, other = Bed(FABRIC), Bed(FABRIC)
     other.everything(STARTED_S + 20)
 
@@ -47,7 +47,7 @@ def test_a_healthy_fabric_pauses_a_little_on_the_lossless_priority_only() -> Non
             assert row.rx_us / 100e6 < 1e-4
 
 
-def test_traffic_goes_around_a_switch_that_is_drained_and_comes_back() -> None:
+def test_traffic_avoids_a_drained_switch_and_returns() -> None:
     bed = Bed(FABRIC)
     uplink = FABRIC.switch("leaf01").fabric_ports[0]
     assert uplink.peer == "spine01"
@@ -66,7 +66,7 @@ def test_traffic_goes_around_a_switch_that_is_drained_and_comes_back() -> None:
     assert all(more > less for more, less in zip(sent(STARTED_S + 30), drained, strict=True))
 
 
-def test_traffic_goes_around_one_port_that_is_drained_and_stays_on_the_others() -> None:
+def test_traffic_avoids_one_drained_port_and_stays_on_the_others() -> None:
     bed = Bed(FABRIC)
     first, second = FABRIC.switch("leaf01").fabric_ports[:2]
 
@@ -80,7 +80,7 @@ def test_traffic_goes_around_one_port_that_is_drained_and_stays_on_the_others() 
     assert two_later > two
 
 
-def test_a_fabric_without_load_rests_until_it_has_load_again() -> None:
+def test_without_load_a_fabric_is_idle_until_it_has_load_again() -> None:
     bed = Bed(FABRIC)
 
     def moved(now_s: float) -> list[tuple[int, int]]:
@@ -142,7 +142,7 @@ def test_nothing_is_wrong_in_a_healthy_fabric() -> None:
                 assert {name: rest[name] for name in names if rest[name]} == {}
 
 
-def test_modules_are_within_their_own_limits_and_lose_what_a_fibre_loses() -> None:
+def test_modules_are_within_their_own_thresholds_and_have_the_loss_of_their_fibre() -> None:
     shown = Bed(FABRIC).everything(STARTED_S + 1)
 
     for (device, port), (peer, peer_port) in ends(FABRIC):
@@ -185,7 +185,7 @@ def test_serials_are_unique_and_parts_uniform() -> None:
     assert {len(found) for found in printed.values()} == {1}
 
 
-def test_what_traffic_programs_count_is_shown_as_it_is() -> None:
+def test_counts_of_traffic_programs_are_shown_unchanged() -> None:
     bed = Bed(FABRIC)
     bed.traffic["gpu01", "rail0"] = NicTraffic(
         cnp_sent=7, cnp_handled=5, cnp_ignored=2, ecn_marked_packets=90, out_of_sequence=3, packet_seq_err=4
@@ -211,7 +211,7 @@ def test_queue_counters_of_a_nic_wrap_at_32_bits_and_congestion_counters_do_not(
     assert (shown["np_cnp_sent"], shown["out_of_sequence"]) == (2**32 + 7, 3)
 
 
-def test_a_nic_names_pauses_only_of_priorities_with_pfc() -> None:
+def test_a_nic_reports_pauses_only_of_priorities_with_pfc() -> None:
     shown = Bed(FABRIC).nics("gpu01", STARTED_S + 9)["rail0"].ethtool
 
     assert {name for name in shown if "_pause" in name and "prio" in name} == {

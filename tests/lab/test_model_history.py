@@ -1,4 +1,4 @@
-"""Whatever happens to a fabric, in whatever order: both ends of a cable agree, and counters never fall."""
+"""Random sequences of events in a fabric: both ends of a cable agree, and counters never decrease."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ PLACES = ["leaf01:swp33s0", "leaf03:swp33s1", "spine01:swp1s0", "spine02:swp2s1"
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens after some seconds."""
+    """An event after some seconds."""
 
     after_s: float
     name: str
@@ -89,7 +89,7 @@ def test_cables_agree_and_counters_rise_through_any_history(events: list[Event])
 
 @settings(max_examples=examples(30))
 @given(EVENTS)
-def test_when_everything_is_healed_nothing_but_counts_tells(events: list[Event]) -> None:
+def test_when_everything_is_healed_only_counters_differ(events: list[Event]) -> None:
     bed, now_s = Bed(FABRIC), STARTED_S
     for event in events:
         now_s += event.after_s

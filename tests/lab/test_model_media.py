@@ -17,7 +17,7 @@ WIDE = {"leaf": {"host_breakout": "1x400G", "uplink_breakout": "1x400G"}, "spine
 def modules(
     media: str, length_m: float, switches: dict[str, Any] | None = None
 ) -> tuple[TransceiverReading, TransceiverReading]:
-    """Return the modules of a host's cable: at the leaf, and at the host."""
+    """The modules of a host's cable: at the leaf, and at the host."""
     cables = {"host": {"media": media, "length_m": length_m}}
     fabric = small_fabric({"cables": cables, **({"switches": switches} if switches else {})})
     port = fabric.switches[0].host_ports[0]
@@ -29,7 +29,7 @@ def modules(
     return near, far
 
 
-def test_passive_copper_tells_what_is_printed_on_it_and_nothing_it_would_have_to_measure() -> None:
+def test_passive_copper_reports_its_eeprom_and_no_measurements() -> None:
     for module in modules("800G-DAC-2x400", 2):
         assert (module.kind, module.length_m, module.firmware) == ("copper", 2, "")
         assert (module.lanes, module.temperature_c, module.voltage_v) == ((), 0, 0)
@@ -37,14 +37,14 @@ def test_passive_copper_tells_what_is_printed_on_it_and_nothing_it_would_have_to
         assert (*limits, module.temperature_limits, module.voltage_limits) == (None,) * 5
 
 
-def test_an_active_cable_tells_its_temperature_but_no_light() -> None:
+def test_an_active_cable_reports_its_temperature_but_no_optical_power() -> None:
     for module in modules("800G-AOC-2x400", 20):
         assert (module.kind, module.lanes, module.rx_limits) == ("active", (), None)
         assert module.temperature_limits is not None
         assert module.temperature_limits.warning_low < module.temperature_c < module.temperature_limits.warning_high
 
 
-def test_lanes_a_module_does_not_use_are_dark() -> None:
+def test_unused_lanes_of_a_module_are_dark() -> None:
     near, _ = modules("400G-DR4", 30, WIDE)
 
     assert [(lane.rx_dbm, lane.tx_dbm, lane.bias_ma) for lane in near.lanes[4:]] == [(-40, -40, 0)] * 4
@@ -71,7 +71,7 @@ def test_a_cage_for_one_port_holds_a_module_for_one_port() -> None:
     assert len([lane for lane in host.lanes if lane.bias_ma]) == 4
 
 
-def test_a_port_that_is_off_is_dark_and_so_is_what_the_far_end_receives() -> None:
+def test_a_disabled_port_is_dark_and_so_is_the_far_end() -> None:
     fabric = small_fabric()
     bed = Bed(fabric)
     state = designed_state(fabric, "leaf01")
@@ -99,7 +99,7 @@ def fabrics() -> list[Fabric]:
 
 
 @pytest.mark.parametrize("fabric", fabrics())
-def test_every_port_of_every_platform_can_be_read_before_anything_was_told(fabric: Fabric) -> None:
+def test_every_port_of_every_platform_has_readings_before_any_configuration(fabric: Fabric) -> None:
     model = Model(fabric, Faults(), STARTED_S)
 
     for switch in fabric.switches:

@@ -12,7 +12,7 @@ STORM = {"pauses_per_s": 2500.0, "share": 0.6, "burst_ms": 50.0}
 
 
 def stormy(bed: Bed, begin_s: float, end_s: float) -> dict[str, tuple[int, int]]:
-    """Return pauses received and sent per second, by end, where either is far above a healthy rate."""
+    """Pauses received and sent per second, by end, where either is far above a healthy rate."""
     before, after = bed.everything(begin_s), bed.everything(end_s)
     found = {}
     for device, readings in after.items():
@@ -105,7 +105,7 @@ def test_both_ends_agree_in_a_storm_and_the_rest_of_the_fabric_stays_healthy() -
             assert shown[device][port] == well[device][port]
 
 
-def test_a_storm_ends_when_it_is_healed_and_what_it_counted_stays() -> None:
+def test_a_storm_ends_when_it_is_healed_and_its_counts_stay() -> None:
     bed = Bed(FABRIC)
     bed.break_("pause-storm", "gpu01:rail0", BROKEN_S, **STORM)
     bed.faults.heal("pause-storm", "gpu01", "rail0", now_s=BROKEN_S + 60)
@@ -117,7 +117,7 @@ def test_a_storm_ends_when_it_is_healed_and_what_it_counted_stays() -> None:
     assert leaf.queues[3].occupancy_bytes < 100_000
 
 
-def test_an_incast_that_nobody_marks_is_held_by_pauses_until_it_ends() -> None:
+def test_an_unmarked_incast_is_held_by_pauses_until_it_ends() -> None:
     bed = Bed(FABRIC)
     bed.model.incast("gpu01", "rail0", 30, BROKEN_S)
     found = stormy(bed, BROKEN_S, BROKEN_S + 10)
@@ -131,7 +131,7 @@ def test_an_incast_that_nobody_marks_is_held_by_pauses_until_it_ends() -> None:
     assert stormy(bed, BROKEN_S + 30, BROKEN_S + 60) == {}
 
 
-def test_an_incast_that_is_over_before_anybody_looks_counted_as_long_as_it_lasted() -> None:
+def test_an_incast_that_ended_before_the_first_reading_counts_for_its_duration() -> None:
     bed = Bed(FABRIC)
     before = pauses(bed.nics("gpu02", BROKEN_S)["rail0"]).rx
     bed.model.incast("gpu01", "rail0", 10, BROKEN_S)
@@ -161,7 +161,7 @@ def test_an_incast_is_not_held_by_pauses_where_it_is_marked_calmed_or_has_no_pfc
     assert stormy(marked, BROKEN_S + 10, BROKEN_S + 20) != {}
 
 
-def test_what_a_storm_counts_does_not_depend_on_when_it_is_read() -> None:
+def test_the_counts_of_a_storm_do_not_depend_on_when_it_is_read() -> None:
     often, seldom = Bed(FABRIC), Bed(FABRIC)
     for second in range(0, 100, 7):
         often.everything(STARTED_S + second)

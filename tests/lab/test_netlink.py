@@ -1,4 +1,4 @@
-"""What is read over netlink is what `ip` and `nft` show of the same namespace."""
+"""Readings over netlink equal the output of `ip` and `nft` in the same namespace."""
 
 import json
 import threading
@@ -41,11 +41,11 @@ table inet held {
 
 @pytest.fixture
 def where() -> Iterator[str]:
-    """Yield a namespace with links, counters and some packets."""
+    """A namespace with links, counters and some packets."""
     with namespace() as found:
         inside(found, "ip", "-batch", "-", text=LINKS)
         inside(found, "nft", "-f", "-", text=COUNTED)
-        inside(found, "sh", "-c", "ping -q -c 3 -i 0.2 -s 500 -W 1 192.0.2.7; true")  # nobody answers
+        inside(found, "sh", "-c", "ping -q -c 3 -i 0.2 -s 500 -W 1 192.0.2.7; true")  # no host answers
         for name in ("p1", "p2"):
             inside(found, "ip", "link", "set", name, "down")
             inside(found, "ip", "link", "set", name, "up")
@@ -54,13 +54,13 @@ def where() -> Iterator[str]:
 
 
 def shown(where: str) -> Mapping[str, netlink.KernelLink]:
-    """Return the links as `ip` prints them."""
+    """The links as `ip` prints them."""
     listed: list[dict[str, Any]] = json.loads(inside(where, "ip", "-j", "-s", "-s", "link", "show"))
     return {one["ifname"]: link(one) for one in listed}
 
 
 def link(one: Mapping[str, Any]) -> netlink.KernelLink:
-    """Return a link as `ip` prints it."""
+    """A link as `ip` prints it."""
     rx, tx = one["stats64"]["rx"], one["stats64"]["tx"]
     both = [way[count] for count in ("packets", "bytes", "errors", "dropped") for way in (rx, tx)]
     flags = one["flags"]
@@ -69,8 +69,8 @@ def link(one: Mapping[str, Any]) -> netlink.KernelLink:
     )
 
 
-def test_links_are_those_ip_shows(where: str) -> None:
-    for _ in range(20):  # what the kernel sends by itself may come between the two
+def test_links_equal_those_of_ip(where: str) -> None:
+    for _ in range(20):  # packets that the kernel sends by itself may come between the two
         found, reported = netlink.links(where), shown(where)
         if found == reported:
             break
@@ -85,7 +85,7 @@ def test_links_are_those_ip_shows(where: str) -> None:
     assert found["p1"].carrier_changes > 2
 
 
-def test_counters_are_those_nft_lists(where: str) -> None:
+def test_counters_equal_those_of_nft(where: str) -> None:
     listed = json.loads(inside(where, "nft", "-j", "list", "counters", "table", "netdev", "held"))["nftables"]
     rows = [one["counter"] for one in listed if "counter" in one]
     found = netlink.counters(where, "held")
@@ -97,7 +97,7 @@ def test_counters_are_those_nft_lists(where: str) -> None:
     assert netlink.counters(where, "no-such-table") == {}
 
 
-def test_many_links_and_counters_are_told_in_many_parts(where: str) -> None:
+def test_many_links_and_counters_take_several_messages(where: str) -> None:
     links = "".join(f"link add many{number} type veth peer name away{number}\n" for number in range(400))
     inside(where, "ip", "-batch", "-", text=links)
     many = "".join(f"counter many{number} {{ packets {number} bytes 0 }}\n" for number in range(3000))
@@ -106,7 +106,7 @@ def test_many_links_and_counters_are_told_in_many_parts(where: str) -> None:
     assert netlink.counters(where, "many") == {f"many{number}": (number, 0) for number in range(3000)}
 
 
-def test_the_thread_that_looked_is_where_it_was(where: str) -> None:
+def test_the_reading_thread_returns_to_its_namespace(where: str) -> None:
     own = OWN_NETWORK.readlink()
     netlink.links(where)
     assert OWN_NETWORK.readlink() == own
@@ -117,7 +117,7 @@ def test_the_thread_that_looked_is_where_it_was(where: str) -> None:
     assert OWN_NETWORK.readlink() == own
 
 
-def test_what_changes_while_it_is_told_is_told_whole(where: str) -> None:
+def test_a_table_that_changes_during_a_dump_is_read_completely(where: str) -> None:
     """Readers in other threads see a complete table, however often a ruleset is loaded meanwhile."""
     rules = "".join(f"counter steady{number} {{ packets {number} bytes 1 }}\n" for number in range(500))
     inside(where, "nft", "-f", "-", text=f"table netdev loaded {{\n{rules}}}\n")
@@ -145,6 +145,6 @@ def test_what_changes_while_it_is_told_is_told_whole(where: str) -> None:
     assert wrong == []
 
 
-def test_a_gone_namespace_is_an_error(tmp_path: Path) -> None:
+def test_a_removed_namespace_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         netlink.counters(str(tmp_path / "net"), "held")

@@ -1,4 +1,4 @@
-"""A storage network beside the rails, in a lab: LAGs to a pair of switches, a gateway, a peer outside, and changes."""
+"""A storage network beside the rails, in a lab: LAGs to a switch pair, a gateway, an external peer, and changes."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def answers(lab: RunningLab, host: str, *targets: str) -> bool:
 
 
 def default_route(lab: RunningLab, switch: str) -> dict[str, str]:
-    """Return where the default route of a switch leads: to a peer outside, or to the other switch of the pair."""
+    """Where the default route of a switch leads: to an external peer, or to the other switch of the pair."""
     routes = json.loads(lab.run(switch, "/usr/bin/vtysh", "-c", "show ip route json"))
     hops = routes.get("0.0.0.0/0", [{}])[0].get("nexthops", [])
     ways = ({"ip": hop["ip"]} if "." in hop["ip"] else {"interface": hop["interfaceName"]} for hop in hops)
@@ -50,7 +50,7 @@ def default_route(lab: RunningLab, switch: str) -> dict[str, str]:
 
 
 def deployed(lab: RunningLab, fabric: Path, changed: dict[str, Any]) -> str:
-    """Deploy a change and return what is said; the second run has nothing to do."""
+    """Deploy a change and return the output; the second run has nothing to do."""
     write_fabric(fabric, changed)
     of_lab = ("--fabric", fabric, "--lab", lab.name)
     done = lab.netkit("deploy", *of_lab, "--yes", "--disruptive", "--busy")
@@ -64,7 +64,7 @@ def running_config(lab: RunningLab, switch: str) -> str:
 
 
 @needs_lab
-def test_hosts_reach_a_network_beside_the_rails_whatever_switch_is_gone(tmp_path: Path) -> None:
+def test_hosts_reach_a_network_beside_the_rails_when_either_switch_is_down(tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values(hosts={"routes": ["0.0.0.0/0"]}))
     with running(fabric) as lab:
         of_lab = ("--fabric", fabric, "--lab", lab.name)
@@ -72,12 +72,12 @@ def test_hosts_reach_a_network_beside_the_rails_whatever_switch_is_gone(tmp_path
         assert default_route(lab, "storage02") == {"interface": "peerlink.4094"}
         assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
 
-        # A VLAN more: both switches change, never together.
+        # An additional VLAN: both switches change, never together.
         vlans = [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}]
         report = deployed(lab, fabric, values(vlans=vlans, hosts={"routes": ["0.0.0.0/0"]}))
         assert {"wave 1, canary: storage01", "wave 2: storage02"} <= set(report.splitlines())
 
-        # Hosts: another route and MTU. Then the LAG goes, and comes back by rollback.
+        # Hosts: another route and MTU. Then the LAG is removed, and restored by rollback.
         deployed(lab, fabric, values(vlans=vlans, hosts={"routes": ["203.0.113.0/31"]}, mtu_bytes=4000))
         until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST, PROVIDER), "the network after a change")
         assert "mtu 4000" in lab.run("gpu01", "ip", "link", "show", "bond0")
@@ -92,7 +92,7 @@ def test_hosts_reach_a_network_beside_the_rails_whatever_switch_is_gone(tmp_path
 
 @needs_lab
 @pytest.mark.parametrize("platform", ["nvue", pytest.param("eos", marks=pytest.mark.whole)])
-def test_devices_without_any_configuration_get_all_of_it(platform: str, tmp_path: Path) -> None:
+def test_unconfigured_devices_get_the_whole_configuration(platform: str, tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", ON[platform]())
     with running(fabric, "--bare") as lab:
         deployed(lab, fabric, ON[platform]())
@@ -110,11 +110,11 @@ FAULTS = {
         ("links.cabling", end) for end in ("storage02:swp1", "storage02:swp2", "gpu01:nic1", "gpu02:nic1")
     },
 }
-"""Faults of ports beside the rails, and everything that is found of each."""
+"""Faults of ports beside the rails, and all findings of each."""
 
 
 def found(lab: RunningLab, fabric: Path) -> set[tuple[str, str]]:
-    """Return what fails, by check and place."""
+    """The failures, by check and place."""
     checked = lab.netkit("check", "--fabric", fabric, "--lab", lab.name, "--window", "6", "--format", "json")
     return {
         (one["check"], f"{one['device']}:{one['place']}")
@@ -144,7 +144,7 @@ CHANGING = re.compile(r" 1 (loading|applying|reconnecting|verifying)")
 
 
 @needs_lab
-def test_a_deploy_stops_before_the_second_switch_of_a_pair_where_a_lag_lost_its_link(tmp_path: Path) -> None:
+def test_a_deploy_stops_before_the_second_switch_of_a_pair_if_a_lag_lost_its_link(tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values())
     with running(fabric) as lab:
         of_lab = ("--fabric", fabric, "--lab", lab.name)
@@ -173,7 +173,7 @@ def test_a_deploy_stops_before_the_second_switch_of_a_pair_where_a_lag_lost_its_
             ("lag.members", "gpu01:nic0"),
         }
 
-        # Once the link is back, the same deploy goes through.
+        # Once the link is back, the same deploy succeeds.
         assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
         until(lambda: found(lab, fabric) <= whole | DRIFT, "the link is back")
         deployed(lab, fabric, values(vlans=vlans))
@@ -192,7 +192,7 @@ def test_a_deploy_stops_before_the_second_switch_of_a_pair_where_a_lag_lost_its_
 
 
 @needs_lab
-def test_a_pair_with_eos_carries_hosts_finds_a_lost_member_and_takes_a_change_back(tmp_path: Path) -> None:
+def test_a_pair_with_eos_serves_hosts_detects_a_lost_member_and_rolls_back(tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", on_eos())
     with running(fabric) as lab:
         of_lab = ("--fabric", fabric, "--lab", lab.name)
@@ -201,7 +201,7 @@ def test_a_pair_with_eos_carries_hosts_finds_a_lost_member_and_takes_a_change_ba
         assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
         until(lambda: found(lab, fabric) == set(), "nothing is found")
 
-        # A VLAN more, which a server has too: both switches change, never together.
+        # An additional VLAN, which a server has too: both switches change, never together.
         more = {
             "vlans": [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}],
             "servers": [{"name": "nas1", "ports": ["Ethernet45/1"], "vlan": 201, "tagged": [200, 202]}],
@@ -210,7 +210,7 @@ def test_a_pair_with_eos_carries_hosts_finds_a_lost_member_and_takes_a_change_ba
         assert {"wave 1, canary: storage01", "wave 2: storage02"} <= set(report.splitlines())
         assert "10.202.0.3/24" in lab.run("storage02", "ip", "-br", "address", "show", "Vlan202")
 
-        # A host that lost a member is found, and keeps the other switch from a change that takes links down.
+        # A host that lost a member is found, and blocks a change of the other switch that takes links down.
         assert (
             lab.netkit("lab", "break", "slow-link-up", "storage01:Ethernet1/1", "seconds=900", *of_lab).returncode == 0
         )
@@ -227,7 +227,7 @@ def test_a_pair_with_eos_carries_hosts_finds_a_lost_member_and_takes_a_change_ba
         reason = "gpu01 has no link to storage01: the change would cut it off; --busy proceeds anyway"
         assert reason in refused.stdout + refused.stderr
 
-        # Healed, it goes through, and is taken back as it was.
+        # Once healed, the change succeeds, and is rolled back.
         assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
         until(lambda: found(lab, fabric) <= DRIFT, "the link is back")
         before = running_config(lab, "storage02")

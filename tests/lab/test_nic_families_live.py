@@ -48,7 +48,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
 
 @pytest.fixture
 def incast(lab: RunningLab) -> Iterator[Any]:
-    """Give a function that sends from all other hosts to one, until the test ends."""
+    """A function that sends from all other hosts to one, until the test ends."""
 
     def send(host: str) -> None:
         assert lab.lab("incast", f"{host}:rail0", "--senders", "3", "--seconds", "300").returncode == 0
@@ -59,7 +59,7 @@ def incast(lab: RunningLab) -> Iterator[Any]:
 
 
 def found(lab: RunningLab, *checks: str) -> set[tuple[str, str, str, str]]:
-    """Return check, device, place and remedy of all that is wrong and is a cause."""
+    """Check, device, place and remedy of each finding that is a cause."""
     done = lab.netkit("check", *checks, "--fabric", lab.fabric, "--lab", lab.name, "--window", "25", "--format", "json")
     content: dict[str, Any] = json.loads(done.stdout)
     heads = (cause["head"] for cause in content["causes"])
@@ -69,7 +69,7 @@ def found(lab: RunningLab, *checks: str) -> set[tuple[str, str, str, str]]:
 
 
 def test_a_fabric_of_four_nics_is_clean(lab: RunningLab) -> None:
-    """Only each family's own tools are on its hosts, and nothing is said of what another family has."""
+    """Only each family's own tools are on its hosts, and no finding is about a feature of another family."""
     tools = {host: set(lab.run(host, "ls", "/run/netkit/bin").split()) for host in (BLUEFIELD, THOR, POLLARA)}
     seen = {host: tools[host] & {"mlnx_qos", "mlxconfig", "nicctl", "dcb"} for host in tools}
     assert seen == {BLUEFIELD: {"mlnx_qos", "mlxconfig", "dcb"}, THOR: {"dcb"}, POLLARA: {"nicctl", "dcb"}}
@@ -79,14 +79,16 @@ def test_a_fabric_of_four_nics_is_clean(lab: RunningLab) -> None:
 
 
 @pytest.mark.parametrize(("sender", "receiver"), [(CONNECTX, THOR), (BLUEFIELD, THOR), (THOR, CONNECTX)])
-def test_cnps_that_a_sender_swallows_are_found_at_it(lab: RunningLab, incast: Any, sender: str, receiver: str) -> None:
+def test_cnps_that_a_sender_drops_are_attributed_to_it(
+    lab: RunningLab, incast: Any, sender: str, receiver: str
+) -> None:
     lab.run(POLLARA, "sh", "-e", NICCTL)
     assert lab.lab("break", "cnp-loss", f"{sender}:rail0").returncode == 0
     incast(receiver)
     until(lambda: ("ecn-cnp.parity", sender, "rail0") in {row[:3] for row in found(lab, "ecn-cnp")}, "it is found")
 
 
-def test_a_pollara_without_dcqcn_is_told_what_to_run(lab: RunningLab, incast: Any) -> None:
+def test_a_pollara_without_dcqcn_has_a_remedy(lab: RunningLab, incast: Any) -> None:
     """A restart clears what `nicctl` set, and nothing sets it again by itself."""
     assert lab.lab("restart", POLLARA).returncode == 0
     incast(POLLARA)

@@ -41,10 +41,10 @@ def test_faster_timers_run_slower_and_all_are_shown_as_configured(tmp_path: Path
     slow = f"{left_out}  transmit-interval 1000\n  receive-interval 1000\n"
     assert running == CONFIG.replace("interval 300", "interval 1000").replace(left_out, slow)
     defaults = re.compile(r"^ *(?:receive|transmit)-interval 300\n", re.MULTILINE)
-    assert shown(as_configured(slower), running, tmp_path) == defaults.sub("", CONFIG)  # FRR prints no default
+    assert shown(as_configured(slower), running, tmp_path) == defaults.sub("", CONFIG)  # FRR omits defaults
 
 
-def test_what_is_slow_enough_stays_as_it_is() -> None:
+def test_slow_timers_are_unchanged() -> None:
     slow = CONFIG.replace("interval 300", "interval 1000").replace(" profile plain\n exit\n !\n", "")
     assert slower_bfd(slow, 1000) == slow
     assert as_configured(slow) == ""
@@ -77,7 +77,7 @@ class Shown:
         raise NotImplementedError
 
 
-def test_neighbors_on_ports_that_go_are_parted_from_first() -> None:
+def test_neighbors_on_removed_ports_are_shut_first() -> None:
     text = "router bgp 65001\n neighbor UP peer-group\n neighbor swp1 interface v6only peer-group UP\n"
     text += " neighbor swp2 interface v6only peer-group UP\n neighbor swp2 remote-as 65002\n"
     assert neighbors(text) == {"swp1", "swp2"}

@@ -59,7 +59,7 @@ def received(line: socket.socket) -> tuple[agentx.Header, bytes]:
 
 
 @given(st.lists(st.tuples(OIDS, st.booleans(), OIDS), max_size=4))
-def test_ranges_are_read_as_they_were_written(wanted: list[tuple[Oid, bool, Oid]]) -> None:
+def test_ranges_survive_a_round_trip(wanted: list[tuple[Oid, bool, Oid]]) -> None:
     ranges = [SearchRange(*one) for one in wanted]
     assert list(agentx.ranges(packed(*ranges))) == ranges
 
@@ -69,12 +69,12 @@ def test_a_prefix_stands_for_the_internet_subtree() -> None:
     assert list(agentx.ranges(payload)) == [SearchRange((1, 3, 6, 1, 4, 1, 9), True, ())]
 
 
-def test_get_answers_what_is_there_and_marks_what_is_not() -> None:
+def test_get_returns_existing_objects_and_marks_the_others() -> None:
     payload = packed(SearchRange((1, 2), False, ()), SearchRange((1, 4), False, ()))
     assert answer(TREE, head(Pdu.GET), payload) == agentx.response([ROWS[1], agentx.Missing((1, 4), 128)])
 
 
-def test_a_context_before_the_ranges_is_passed_over() -> None:
+def test_a_context_before_the_ranges_is_skipped() -> None:
     payload = struct.pack("!I", 5) + b"other\0\0\0" + packed(SearchRange((1, 2), False, ()))
     flags = agentx.NETWORK_BYTE_ORDER | agentx.NON_DEFAULT_CONTEXT
     assert answer(TREE, head(Pdu.GET, flags), payload) == agentx.response([ROWS[1]])
@@ -107,7 +107,7 @@ def test_nothing_can_be_set_over_the_protocol() -> None:
 
 
 @given(st.sampled_from([5, 6, 7, 8, 9, 10, 13, 200]), st.binary(max_size=64))
-def test_a_broken_question_is_answered_and_the_session_goes_on(pdu: int, payload: bytes) -> None:
+def test_a_malformed_request_is_answered_and_the_session_continues(pdu: int, payload: bytes) -> None:
     with session() as (line, _):
         found, _ = asked(line, pdu, payload)
         assert (found.pdu, found.session, found.transaction, found.packet) == (Pdu.RESPONSE, 7, 8, 9)
@@ -115,7 +115,7 @@ def test_a_broken_question_is_answered_and_the_session_goes_on(pdu: int, payload
         assert good == agentx.response([ROWS[1]])
 
 
-def test_values_that_cannot_be_drawn_fail_the_question_alone() -> None:
+def test_values_that_cannot_be_computed_fail_only_their_request() -> None:
     def broken() -> list[MibRow]:
         raise RuntimeError("no such port")
 

@@ -1,4 +1,4 @@
-"""SNMP of a whole lab, asked as a manager asks: the cabling it tells by LLDP is the cabling of the design."""
+"""SNMP of a whole lab, read as a manager does: its LLDP neighbors are the cabling of the design."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def fabric() -> Fabric:
 
 
 def walk(lab: RunningLab, device: str, root: str, auth: str = "@secret:SNMP_AUTH@") -> dict[str, str]:
-    """Return the values below an object, by the rest of the OID."""
+    """The values below an object, by the rest of the OID."""
     where = json.loads((lab.home / lab.name / "lab.json").read_text(encoding="utf-8"))["devices"][device]
     who = ["-v3", "-u", "watcher", "-l", "authPriv", "-a", "SHA", "-A", auth, "-x", "AES", "-X", "@secret:SNMP_PRIV@"]
     done = subprocess.run(
@@ -70,7 +70,7 @@ def walk(lab: RunningLab, device: str, root: str, auth: str = "@secret:SNMP_AUTH
 
 
 def heard(lab: RunningLab, device: str) -> dict[str, tuple[str, str]]:
-    """Return system and port name of the neighbour of each port, by the port's description."""
+    """System and port name of the neighbor of each port, by the port's description."""
     descriptions = walk(lab, device, IF_ALIAS)
     texts = walk(lab, device, REMOTE_PORT_TEXT)
     return {
@@ -79,7 +79,7 @@ def heard(lab: RunningLab, device: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_every_switch_hears_the_neighbor_of_the_design_on_every_port(lab: RunningLab, fabric: Fabric) -> None:
+def test_every_switch_has_the_designed_neighbor_on_every_port(lab: RunningLab, fabric: Fabric) -> None:
     for switch in fabric.switches:
         wanted = {}
         for port in switch.ports:
@@ -102,13 +102,13 @@ def test_octets_are_those_the_kernel_counts(lab: RunningLab, fabric: Fabric) -> 
     assert int(walk(lab, spine.name, HC_IN)[index]) <= counted()
 
 
-def test_a_manager_with_another_secret_learns_nothing(lab: RunningLab, fabric: Fabric) -> None:
+def test_a_manager_with_a_wrong_secret_gets_nothing(lab: RunningLab, fabric: Fabric) -> None:
     name = fabric.tier("leaf")[0].name
     assert walk(lab, name, IF_NAME, auth="something-else") == {}
     assert len(walk(lab, name, IF_NAME)) == len(fabric.switch(name).ports)
 
 
-def test_a_switch_that_lost_its_power_answers_again(lab: RunningLab, fabric: Fabric) -> None:
+def test_a_switch_answers_again_after_a_power_cut(lab: RunningLab, fabric: Fabric) -> None:
     leaf = fabric.tier("leaf")[0]
     assert lab.lab("restart", leaf.name).returncode == 0
     until(lambda: len(heard(lab, leaf.name)) == len(leaf.ports), f"{leaf.name} hears all its neighbours")

@@ -1,4 +1,4 @@
-"""The real snmpd of a switch, asked over its loopback address as an operator's tools ask."""
+"""The real snmpd of a switch, queried over its loopback address with an operator's tools."""
 
 import re
 import shutil
@@ -88,7 +88,7 @@ def command_lines() -> Iterator[bytes]:
             yield file.read_bytes()
 
 
-def test_what_the_switch_says_of_itself_comes_from_its_state(agent: SnmpAgent) -> None:
+def test_system_values_come_from_the_state_of_the_switch(agent: SnmpAgent) -> None:
     agent.apply(state())
     reported = values(ask(agent, "snmpwalk", ".1.3.6.1.2.1.1"))
     assert reported[SYS_NAME] == 'STRING: "leaf-7"'
@@ -120,7 +120,7 @@ def test_a_walk_and_a_bulk_walk_of_everything_agree_and_never_go_back(agent: Snm
     assert snmp_mibs.NUMBER in everything
 
 
-def test_get_answers_each_of_several_names_and_says_which_are_unknown(agent: SnmpAgent) -> None:
+def test_get_answers_each_of_several_names_and_marks_unknown_ones(agent: SnmpAgent) -> None:
     agent.apply(state())
     reported = values(ask(agent, "snmpget", SYS_NAME, f"{IF_NAMES}.3", f"{IF_NAMES}.99"))
     assert reported[SYS_NAME] == 'STRING: "leaf-7"'
@@ -171,7 +171,7 @@ def test_a_switch_without_snmp_does_not_answer(agent: SnmpAgent, node: ScratchNo
     assert "Timeout" in ask(agent, "snmpget", SYS_NAME, who=["-v2c", "-c", "fabric-ro", "-t", "1", "-r", "0"])
 
 
-def test_changed_users_and_names_hold_at_once_and_counters_do_not_restart_the_agent(
+def test_changed_users_and_names_take_effect_at_once_and_counters_do_not_restart_the_agent(
     agent: SnmpAgent, node: ScratchNode
 ) -> None:
     agent.apply(state())
@@ -188,7 +188,7 @@ def test_changed_users_and_names_hold_at_once_and_counters_do_not_restart_the_ag
 
 
 def boots(agent: SnmpAgent, who: list[str] = V2C) -> int:
-    """Return snmpEngineBoots, which must never decrease."""
+    """snmpEngineBoots, which must never decrease."""
     return int(ask(agent, "snmpget", ENGINE_BOOTS, who=who).rpartition(" ")[2])
 
 
@@ -199,7 +199,7 @@ def test_an_agent_whose_program_died_answers_after_the_next_state(agent: SnmpAge
     assert len(values(ask(agent, "snmpwalk", IF_NAMES))) == 2
 
 
-def test_ports_that_cannot_be_read_fail_one_question_and_not_the_agent(agent: SnmpAgent, node: ScratchNode) -> None:
+def test_unreadable_ports_fail_one_request_and_not_the_agent(agent: SnmpAgent, node: ScratchNode) -> None:
     agent.apply(state())
     node.failure = "no such switch"
     assert values(ask(agent, "snmpget", "-Cf", f"{IF_NAMES}.3")) == {}
@@ -225,7 +225,7 @@ def test_secrets_are_neither_in_the_command_nor_readable_by_others(agent: SnmpAg
         SnmpState(communities=("",)),
     ],
 )
-def test_what_snmpd_would_not_take_is_refused(agent: SnmpAgent, node: ScratchNode, snmp: SnmpState) -> None:
+def test_configuration_that_snmpd_would_reject_is_refused(agent: SnmpAgent, node: ScratchNode, snmp: SnmpState) -> None:
     with pytest.raises(ConfigRefusedError):
         agent.apply(state(snmp))
     assert not node.is_running("snmpd")

@@ -1,4 +1,4 @@
-"""The tables of the lab's SNMP agents: which objects there are, of which type, with which value."""
+"""The tables of the lab's SNMP agents: their objects, types and values."""
 
 import math
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def leaf(platform: str) -> Switch:
 
 
 def shown(platform: str) -> SnmpSnapshot:
-    """Return a switch with an optic, a second optic that shares its module, and a copper cable that is down."""
+    """A switch with an optic, a second optic that shares its module, and a copper cable that is down."""
     first, second, third = NAMES[platform]
     readings = (port(first, 1), port(second, 3, first_lane=5), port(third, 2, kind="copper"))
     reported = PortState(first, description="to gpu01", qos=QosState(ecn={3: EcnState(1, 2, 3)}), alias="etp1a")
@@ -92,7 +92,7 @@ OIDS = st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple)
 
 
 @given(st.dictionaries(OIDS, st.integers(0, 9)), OIDS | st.just(()), OIDS | st.just(()), st.booleans())
-def test_next_is_the_first_object_of_a_plain_search(
+def test_next_is_the_first_object_of_a_linear_search(
     values: dict[Oid, int], start: Oid, end: Oid, is_included: bool
 ) -> None:
     below: dict[int, list[MibRow]] = {}
@@ -128,16 +128,16 @@ def test_counters_wrap_at_their_width_and_speed_is_the_models() -> None:
         ("eos", "Ethernet3/2/1", 5, 3002001),
     ],
 )
-def test_ports_are_numbered_as_their_nos_does(platform: str, name: str, position: int, index: int) -> None:
+def test_port_indexes_follow_the_nos(platform: str, name: str, position: int, index: int) -> None:
     assert interface_index(platform, name, position) == index
 
 
-def test_sonic_calls_a_port_by_its_alias() -> None:
+def test_sonic_names_a_port_by_its_alias() -> None:
     rows = by_oid(snmp_mibs.extended_rows(shown("sonic")))
     assert [rows[(*snmp_mibs.X_TABLE, 1, index)] for index in (1, 5, 9)] == [b"etp1a", b"Ethernet4", b"Ethernet8"]
 
 
-def test_pause_frames_are_told_by_each_mib_in_its_own_way() -> None:
+def test_pause_frames_are_in_the_mib_of_each_vendor() -> None:
     sent, received = sum(200 + at for at in range(8)), sum(100 + at for at in range(8))
     for platform, index in (("nvue", 3), ("sonic", 1), ("eos", 1001)):
         rows = by_oid(snmp_mibs.pfc_rows(shown(platform)))
@@ -155,7 +155,7 @@ def test_pause_frames_are_told_by_each_mib_in_its_own_way() -> None:
     assert arista[(*vendor_mibs.PFC_WATCHDOG, 4, 1001, 0, 3)] == 8
 
 
-def test_queues_are_told_by_each_vendor() -> None:
+def test_queues_are_in_the_mib_of_each_vendor() -> None:
     cumulus = by_oid(vendor_mibs.cumulus_rows(shown("nvue")))
     assert [cumulus[(*vendor_mibs.CLASSES, column, 3, 2)] for column in (3, 4, 5, 7)] == [1002, 2002, 3002, 4002]
     assert cumulus[(*vendor_mibs.DISCARDS, 6, 3)] == sum(3000 + at for at in range(8))
@@ -168,7 +168,7 @@ def test_queues_are_told_by_each_vendor() -> None:
     assert [arista[(*vendor_mibs.ECN_QUEUE, 3, 1001, queue)] for queue in (2, 3)] == [2, 1]
 
 
-def test_sensors_say_their_value_with_scale_and_precision() -> None:
+def test_sensors_have_value_scale_and_precision() -> None:
     rows = by_oid(snmp_mibs.sensor_rows(shown("sonic")))
     base = 10**9 + 100
 
@@ -183,7 +183,7 @@ def test_sensors_say_their_value_with_scale_and_precision() -> None:
 
 
 @given(st.floats(-40, 10))
-def test_light_survives_the_way_through_milliwatts(dbm: float) -> None:
+def test_optical_power_survives_the_conversion_to_milliwatts(dbm: float) -> None:
     shown_value = snmp_mibs.scaled(snmp_mibs.RX_POWER, dbm, 4)
     assert shown_value >= 1
     assert 10 ** (dbm / 10) == pytest.approx(shown_value / 10**4, abs=0.00005)
@@ -207,7 +207,7 @@ def test_each_transceiver_is_an_entity_and_copper_measures_nothing() -> None:
     ]
 
 
-def test_eos_names_lanes_as_ports_and_tells_the_modules_own_limits() -> None:
+def test_eos_names_lanes_as_ports_and_has_the_modules_own_thresholds() -> None:
     rows = by_oid(snmp_mibs.entity_rows(shown("eos")))
     second = 10**9 + 100 * 1005
     assert rows[(*snmp_mibs.PHYSICAL, 2, second + 36)] == b"DOM RX Power Sensor for Ethernet1/6"
@@ -228,7 +228,7 @@ def test_eos_names_lanes_as_ports_and_tells_the_modules_own_limits() -> None:
     ("temperature_c", "status"),
     [(-5.1, b"critical"), (-1.0, b"warning"), (0.0, b"ok"), (70.0, b"ok"), (70.1, b"warning"), (75.1, b"critical")],
 )
-def test_the_state_of_a_sensor_follows_the_modules_limits(temperature_c: float, status: bytes) -> None:
+def test_the_state_of_a_sensor_follows_the_modules_thresholds(temperature_c: float, status: bytes) -> None:
     reading = port("Ethernet1/1")
     assert reading.module is not None
     warm = replace(reading, module=replace(reading.module, temperature_c=temperature_c))
@@ -236,7 +236,7 @@ def test_the_state_of_a_sensor_follows_the_modules_limits(temperature_c: float, 
     assert rows[(*vendor_mibs.SENSOR_LIMITS, 5, 10**9 + 100 * 1001 + 10)] == status
 
 
-def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
+def test_lldp_lists_neighbors_by_the_index_of_the_port() -> None:
     beside = LldpNeighbor(
         "et1_5", LldpChassis("mac", "02:00:00:00:00:09", "gpu01", "linux"), "mac", "02:00:00:00:00:0a", "rail0"
     )
@@ -258,13 +258,13 @@ def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
     }
 
 
-def test_a_port_that_goes_by_its_kernel_name_says_so() -> None:
+def test_a_port_known_by_its_kernel_name_has_that_subtype() -> None:
     around = LldpState({"swp1s0": "swp1s0"}, LldpChassis(), ())
     rows = by_oid(snmp_mibs.lldp_rows(shown("nvue"), around))
     assert rows[(*snmp_mibs.LOCAL_PORT, 2, 3)] == 5
 
 
-def test_values_are_drawn_anew_once_they_are_old() -> None:
+def test_values_are_computed_again_once_they_are_old() -> None:
     drawn: list[int] = []
 
     def draw() -> list[MibRow]:

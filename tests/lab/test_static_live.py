@@ -34,7 +34,7 @@ def values(name: str, static: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def installed(lab: RunningLab) -> dict[str, list[str]]:
-    """Return the static routes of leaf01 with their next hops; one that discards has none."""
+    """The static routes of leaf01 with their next hops; a discard route has none."""
     found = json.loads(lab.run("leaf01", "/usr/bin/vtysh", "-c", "show ip route static json"))
     return {prefix: [hop["ip"] for hop in ways[0]["nexthops"] if "ip" in hop] for prefix, ways in found.items()}
 
@@ -44,7 +44,7 @@ def installed(lab: RunningLab) -> dict[str, list[str]]:
     "name",
     ["frr", *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "sonic", "sonic-unified", "eos"))],
 )
-def test_static_routes_come_and_go_with_the_intent(name: str, tmp_path: Path) -> None:
+def test_static_routes_are_added_and_removed_with_the_intent(name: str, tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values(name, ROUTES))
     with running(fabric) as lab:
         of_lab = ("--fabric", fabric, "--lab", lab.name)

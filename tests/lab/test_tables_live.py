@@ -1,4 +1,4 @@
-"""The shipped fabric with names and numbers of its own, in a lab: it runs as given, and a cell changes one device."""
+"""A shipped fabric with names and numbers from tables, in a lab: a changed cell affects one device."""
 
 import json
 import shutil

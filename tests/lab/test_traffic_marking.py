@@ -1,4 +1,4 @@
-"""The marking ruleset as text, and as the kernel takes it."""
+"""The marking ruleset as text, and as the kernel accepts it."""
 
 import re
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ def limits(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("speed_gbps", "pps"), [(400, 200), (800, 400), (100, 50), (0, 200)])
-def test_a_port_marks_past_what_stands_for_its_speed(speed_gbps: int, pps: int) -> None:
+def test_a_port_marks_above_the_rate_for_its_speed(speed_gbps: int, pps: int) -> None:
     assert limits(marking.ruleset(switch(speed_gbps=speed_gbps), NAMES)) == {str(pps)}
 
 
-def test_ports_the_switch_was_not_told_of_have_no_rules() -> None:
+def test_unconfigured_ports_have_no_rules() -> None:
     state = SwitchState("leaf01", (PortState("swp1s0", qos=QOS),))
     assert set(re.findall(r'device "([^"]+)"', marking.ruleset(state, NAMES))) == {"swp1s0"}
 
@@ -64,7 +64,7 @@ def test_only_priorities_in_a_class_with_ecn_are_marked(qos: QosState, members: 
     assert set(re.findall(r"meta mark \{ ([\d, ]+) \} limit [^\n]* ip ecn", text)) == members
 
 
-def test_what_leaves_is_counted_by_the_class_of_its_priority() -> None:
+def test_sent_packets_are_counted_by_the_class_of_their_priority() -> None:
     qos = replace(QOS, class_of_priority=(0, 0, 0, 3, 0, 0, 6, 0))
     text = marking.ruleset(switch(qos), {"swp1s0": "swp1s0"})
     counted = re.search(r"counter name meta mark map \{ (.*) \}", text)
@@ -75,7 +75,7 @@ def test_what_leaves_is_counted_by_the_class_of_its_priority() -> None:
     assert dict(re.findall(r'(\d+) : "([^"]+)"', counted[1])) == wanted | unheeded
 
 
-def test_counts_of_classes_are_read_by_port() -> None:
+def test_class_counters_are_read_by_port() -> None:
     rows = {"swp1s0.class3": (5, 700), "swp1s0.class6": (2, 120), "swp1s0.marked": (3, 1), "swp1s0.unmarked": (4, 1)}
     found = marking.sent(rows, NAMES)
     assert found["swp1s0"] == Sent((0, 0, 0, 5, 0, 0, 2, 0), (0, 0, 0, 700, 0, 0, 120, 0), 7)
@@ -89,7 +89,7 @@ def test_a_port_that_lost_pfc_still_marks() -> None:
 
 
 @pytest.mark.parametrize(("min_bytes", "burst"), [(0, 5), (150_000, 5), (1_500_000, 22), (50_000_000, 64)])
-def test_a_deeper_threshold_bears_a_longer_burst(min_bytes: int, burst: int) -> None:
+def test_a_deeper_threshold_allows_a_longer_burst(min_bytes: int, burst: int) -> None:
     qos = replace(QOS, ecn={3: EcnState(min_bytes, min_bytes + 1, 100)})
     assert set(re.findall(r"burst (\d+) packets", marking.ruleset(switch(qos), NAMES))) == {str(burst)}
 
@@ -103,7 +103,7 @@ RULESETS: Mapping[str, str] = {
 
 
 @needs_root
-def test_the_kernel_takes_any_ruleset_after_any_other_and_counts_go_on() -> None:
+def test_the_kernel_accepts_any_ruleset_after_any_other_and_counts_continue() -> None:
     with namespace() as where:
         lines = [f"link add {interface} type veth peer name far{n}" for n, interface in enumerate(NAMES.values())]
         inside(where, "ip", "-batch", "-", text="\n".join(lines) + "\n")
@@ -130,7 +130,7 @@ def test_64_ports_load_in_one_go() -> None:
         assert inside(where, "nft", "list", "ruleset").count("hook egress") == 64
 
 
-def test_counts_are_read_by_the_name_the_nos_gives_a_port() -> None:
+def test_counts_are_read_by_the_nos_name_of_a_port() -> None:
     counted = {"et1_1.marked": (3, 0), "et1_1.dropped": (4, 0), "gone.marked": (5, 0)}
     assert marking.marks(counted, NAMES) == {
         "Ethernet1/1": PortMarks(3, 4),

@@ -20,27 +20,27 @@ packets = st.builds(
 
 
 @given(packets)
-def test_what_is_encoded_is_decoded(sent: Packet) -> None:
+def test_packets_survive_a_round_trip(sent: Packet) -> None:
     assert nic.decode(sent.encode()) == sent
 
 
 @given(packets)
-def test_a_packet_is_whole_words(sent: Packet) -> None:
+def test_a_packet_is_a_multiple_of_four_bytes(sent: Packet) -> None:
     assert len(sent.encode()) % 4 == 0
 
 
 @given(st.binary(max_size=80))
-def test_whatever_arrives_is_decoded_or_refused(datagram: bytes) -> None:
+def test_any_bytes_are_decoded_or_refused(datagram: bytes) -> None:
     decoded = nic.decode(datagram)
     assert decoded is None or nic.decode(decoded.encode()) == decoded
 
 
-def test_a_cnp_looks_as_on_the_wire() -> None:
+def test_the_bytes_of_a_cnp() -> None:
     header = bytes.fromhex("81 00 ffff 40 012345 00 000000")
     assert nic.cnp(0x012345) == header + bytes(16) + b"\xff\xff\xff\xff"
 
 
-def test_data_looks_as_on_the_wire() -> None:
+def test_the_bytes_of_data() -> None:
     header = bytes.fromhex("04 10 ffff 00 000007 00 00abcd")
     assert nic.data(7, 0xABCD, 3) == header + bytes(4) + b"\xff\xff\xff\xff"
 
@@ -54,7 +54,7 @@ def test_a_nak_names_the_missing_packet() -> None:
     assert nic.is_nak(decoded)
 
 
-def test_what_is_too_short_or_of_another_version_is_refused() -> None:
+def test_short_packets_and_other_versions_are_refused() -> None:
     whole = nic.data(1, 1, 0)
     assert nic.decode(whole[:-1]) is None
     assert nic.decode(whole[:1] + b"\x01" + whole[2:]) is None

@@ -1,4 +1,4 @@
-"""Which flows a fabric gets."""
+"""The flows of a fabric."""
 
 from collections import Counter
 
@@ -39,7 +39,7 @@ def test_a_large_fabric_leaves_room_for_congestion_on_demand() -> None:
     assert sum(flow.rate_pps for flow in flows) <= MOST_TOTAL_PPS
 
 
-def test_a_fabric_too_large_for_the_usual_rate_is_served_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fabric_too_large_for_the_usual_rate_gets_a_lower_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("netkit.lab.traffic.flow.MOST_TOTAL_PPS", 100)
     target = FlowEnd(LARGE.hosts[0].name, LARGE.hosts[0].nics[0].interface)
     assert sum(flow.rate_pps for flow in steady(LARGE)) == pytest.approx(20)
@@ -57,7 +57,7 @@ def test_incast_comes_over_the_spines_first() -> None:
 
 
 @pytest.mark.parametrize(("host", "senders"), [("nobody", 3), ("gpu01", 0)])
-def test_incast_on_nothing_is_refused(host: str, senders: int) -> None:
+def test_incast_on_an_unknown_target_is_refused(host: str, senders: int) -> None:
     with pytest.raises(LabError, match="no incast of"):
         incast(FABRIC, FlowEnd(host, FABRIC.hosts[0].nics[0].interface), senders)
 

@@ -1,4 +1,4 @@
-"""The traffic process: what it refuses, when flows and it end, and hosts that come and go."""
+"""The traffic process: refused input, when flows and the process end, and hosts that are attached and detached."""
 
 import os
 import signal
@@ -49,24 +49,24 @@ def test_a_flow_out_of_bounds_is_refused(process: TrafficProcess, flow: TrafficF
         process.start([flow])
 
 
-def test_a_nic_that_is_not_there_cannot_be_configured(process: TrafficProcess) -> None:
+def test_an_unknown_nic_cannot_be_configured(process: TrafficProcess) -> None:
     with pytest.raises(LabError, match="h1:rail0 is not attached"):
         process.configure(H1, NIC)
 
 
-def test_a_namespace_that_is_not_there_is_refused(process: TrafficProcess, tmp_path: Path) -> None:
+def test_an_unknown_namespace_is_refused(process: TrafficProcess, tmp_path: Path) -> None:
     with pytest.raises(LabError, match="h1: cannot attach: No such file"):
         process.attach("h1", str(tmp_path / "none"), [])
 
 
 @needs_root
-def test_an_interface_that_is_not_there_is_refused(process: TrafficProcess) -> None:
+def test_an_unknown_interface_is_refused(process: TrafficProcess) -> None:
     with namespace() as where, pytest.raises(LabError, match="h1: cannot attach: No such device"):
         process.attach("h1", where, [NicAddress(RAIL, "10.7.1.1")])
 
 
 @needs_root
-def test_too_much_at_once_is_refused_and_nothing_of_it_starts(lab: Scene) -> None:
+def test_excess_load_is_refused_and_nothing_of_it_starts(lab: Scene) -> None:
     with pytest.raises(LabError, match="12000 packets a second together are more than 10000"):
         lab.traffic.start([replace(lab.flow("h1", "h2", 1000), name=str(number)) for number in range(12)])
     with pytest.raises(LabError, match="5000 flows are more than the 4096"):
@@ -83,7 +83,7 @@ def test_flows_that_cannot_all_start_leave_none_behind(lab: Scene) -> None:
 
 
 @needs_root
-def test_a_source_port_in_use_is_left_to_its_user(lab: Scene) -> None:
+def test_a_source_port_in_use_is_not_taken(lab: Scene) -> None:
     with inside_namespace(lab.hosts["h1"]):
         taken = [bound(lab.addresses["h1"], source_port(2 * number + 1), RAIL) for number in range(1, 5)]
     lab.traffic.start([lab.flow("h1", "h2", 50)])
@@ -125,7 +125,7 @@ def test_counts_agree_at_both_ends(lab: Scene) -> None:
 
 
 @needs_root
-def test_a_host_without_trust_in_the_dscp_uses_one_priority(lab: Scene) -> None:
+def test_a_host_that_does_not_trust_the_dscp_uses_one_priority(lab: Scene) -> None:
     lab.configure(NicConfig(replace(NIC.settings, priority_of_dscp=())))
     lab.traffic.start([lab.flow("h1", "h2", 100)])
     until("packets", lambda: lab.count("h2", "rx_roce_packets") >= 10)
@@ -135,14 +135,14 @@ def test_a_host_without_trust_in_the_dscp_uses_one_priority(lab: Scene) -> None:
 
 
 @needs_root
-def test_a_packet_over_the_mtu_is_not_sent_and_the_flow_says_so(lab: Scene) -> None:
+def test_a_packet_over_the_mtu_is_not_sent_and_the_flow_reports_it(lab: Scene) -> None:
     lab.traffic.start([replace(lab.flow("h1", "h2", 100), size_bytes=4096)])
     until("a failure", lambda: lab.traffic.flows()["h1-h2"].failure == "Message too long")
     assert lab.count("h1", "tx_roce_packets") == 0
 
 
 @needs_root
-def test_a_nic_without_a_route_stays_on_itself_and_loses_everything(lab: Scene) -> None:
+def test_a_nic_without_a_route_sends_to_itself_and_loses_everything(lab: Scene) -> None:
     inside(lab.hosts["h1"], "ip", "route", "del", "default")
     lab.traffic.start([lab.flow("h1", "h2", 100)])
     until("packets", lambda: lab.traffic.flows()["h1-h2"].sent >= 20)
@@ -167,14 +167,14 @@ def test_every_count_has_a_name_the_model_knows() -> None:
     assert names <= {field.name for field in fields(NicTraffic)}
 
 
-def test_a_closed_process_says_so() -> None:
+def test_a_closed_process_reports_that() -> None:
     process = TrafficProcess()
     process.close()
     with pytest.raises(LabError, match="the traffic process has ended"):
         process.flows()
 
 
-def test_a_killed_process_says_so() -> None:
+def test_a_killed_process_reports_that() -> None:
     process = TrafficProcess()
     os.kill(process.pid, signal.SIGKILL)
     until("its end", lambda: not is_running(process.pid))
@@ -183,7 +183,7 @@ def test_a_killed_process_says_so() -> None:
     process.close()
 
 
-def test_the_process_ends_with_whoever_started_it() -> None:
+def test_the_process_ends_with_its_parent() -> None:
     script = "\n".join(
         [
             "import sys, time",
@@ -212,7 +212,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("line", [b"\n", b"nonsense\n", b"[]\n", b'{"op": "dance"}\n', b'{"op": "stop", "names": 3}\n'])
-def test_a_line_that_is_no_command_is_answered_with_why(line: bytes) -> None:
+def test_an_invalid_line_is_answered_with_an_error(line: bytes) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "netkit.lab.traffic.engine"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -16,7 +16,7 @@ def after(history: list[bool]) -> FlowRate:
 
 
 @given(histories)
-def test_a_rate_stays_between_its_least_and_its_full(history: list[bool]) -> None:
+def test_a_rate_stays_between_minimum_and_line_rate(history: list[bool]) -> None:
     rate = after(history)
     assert LEAST_SHARE <= rate.current <= 1
     assert LEAST_SHARE <= rate.target <= 1
@@ -24,13 +24,13 @@ def test_a_rate_stays_between_its_least_and_its_full(history: list[bool]) -> Non
 
 
 @given(histories)
-def test_a_notification_never_speeds_up_and_quiet_never_slows_down(history: list[bool]) -> None:
+def test_a_notification_never_speeds_up_and_silence_never_slows_down(history: list[bool]) -> None:
     rate = after(history)
     assert rate.cut().current <= rate.current <= rate.recover().current
 
 
 @given(histories)
-def test_every_rate_recovers_in_full_when_it_is_quiet(history: list[bool]) -> None:
+def test_every_rate_recovers_completely_without_notifications(history: list[bool]) -> None:
     rate = after(history)
     for _ in range(50):
         rate = rate.recover()
@@ -48,7 +48,7 @@ def test_a_quiet_sender_is_cut_less_deeply() -> None:
     assert quiet.cut().current > 0.8
 
 
-def test_recovery_is_half_way_back_five_times_and_then_in_steps() -> None:
+def test_recovery_halves_the_gap_five_times_and_then_goes_in_steps() -> None:
     rate = FlowRate(current=0.2, target=0.6, congestion=1.0)
     shares = []
     for _ in range(7):

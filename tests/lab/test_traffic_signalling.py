@@ -27,7 +27,7 @@ def routed() -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("is_bridged", [False, True], ids=["routed", "bridged"])
-def test_ect0_is_marked_past_the_rate_and_not_below(*, is_bridged: bool) -> None:
+def test_ect0_is_marked_above_the_rate_and_not_below(*, is_bridged: bool) -> None:
     with scene(is_bridged=is_bridged) as lab:
         lab.configure(DEAF)
         lab.mark(AMPLE_PPS)
@@ -44,7 +44,7 @@ def test_ect0_is_marked_past_the_rate_and_not_below(*, is_bridged: bool) -> None
         assert lab.marks("p2").marked_packets < lab.count("h2", "rx_roce_packets")
 
 
-def test_marks_come_back_as_cnps_and_the_sender_slows_down(routed: Scene) -> None:
+def test_marks_are_answered_by_cnps_and_the_sender_slows_down(routed: Scene) -> None:
     routed.mark(SCARCE_PPS)
     routed.traffic.start([routed.flow("h1", "h2", FAST_PPS)])
     until("a slower sender", lambda: routed.traffic.flows()["h1-h2"].slowest_pps < FAST_PPS / 4)
@@ -90,7 +90,7 @@ def test_a_cnp_that_a_switch_drops_is_sent_and_never_handled(routed: Scene) -> N
     assert routed.count("h1", "rx_cnp_packets") == routed.count("h1", "cnp_handled") == 0
 
 
-def test_not_ect_is_dropped_past_the_rate_and_the_gaps_are_reported(routed: Scene) -> None:
+def test_not_ect_is_dropped_above_the_rate_and_the_gaps_are_reported(routed: Scene) -> None:
     routed.configure(replace(NIC, data_tos=26 << 2))
     routed.mark(SCARCE_PPS)
     routed.traffic.start([routed.flow("h1", "h2", FAST_PPS)])
@@ -100,7 +100,7 @@ def test_not_ect_is_dropped_past_the_rate_and_the_gaps_are_reported(routed: Scen
     assert routed.marks("p2").dropped_packets >= routed.count("h2", "out_of_sequence")
 
 
-def test_a_gap_is_answered_to_its_sender(routed: Scene) -> None:
+def test_a_gap_is_answered_with_a_nak(routed: Scene) -> None:
     routed.mark(100 * AMPLE_PPS)
     lose = """table netdev lossy {
         chain o {
@@ -116,7 +116,7 @@ def test_a_gap_is_answered_to_its_sender(routed: Scene) -> None:
     assert routed.count("h2", "duplicate_requests") == 0
 
 
-def test_cnps_look_right_on_the_wire_and_are_never_marked(routed: Scene) -> None:
+def test_cnps_are_well_formed_on_the_wire_and_never_marked(routed: Scene) -> None:
     watch = """table inet watch {
         counter right { }
         counter wrong { }
@@ -146,7 +146,7 @@ def test_cnps_look_right_on_the_wire_and_are_never_marked(routed: Scene) -> None
     [DEAF, replace(NIC, settings=replace(NIC.settings, cnp_dscp=4))],
     ids=["reaction is off", "CNPs of another DSCP"],
 )
-def test_cnps_that_do_not_count_are_ignored(routed: Scene, config: NicConfig) -> None:
+def test_inapplicable_cnps_are_ignored(routed: Scene, config: NicConfig) -> None:
     routed.configure(config)
     routed.mark(SCARCE_PPS)
     assert_ignored(routed)
@@ -172,7 +172,7 @@ def assert_ignored(lab: Scene) -> None:
     assert lab.count("h1", "cnp_handled") == 0
 
 
-def test_a_receiver_that_does_not_notify_sends_no_cnp(routed: Scene) -> None:
+def test_a_receiver_without_notification_sends_no_cnp(routed: Scene) -> None:
     routed.configure(replace(NIC, settings=replace(NIC.settings, np_enabled=frozenset())))
     routed.mark(SCARCE_PPS)
     routed.traffic.start([routed.flow("h1", "h2", FAST_PPS)])
@@ -181,7 +181,7 @@ def test_a_receiver_that_does_not_notify_sends_no_cnp(routed: Scene) -> None:
 
 
 @pytest.mark.parametrize("loss", ["sent", "received"])
-def test_a_nic_that_loses_cnps_shows_in_what_arrives(routed: Scene, loss: str) -> None:
+def test_a_nic_that_loses_cnps_counts_fewer(routed: Scene, loss: str) -> None:
     routed.configure(replace(NIC, loses_cnps="sent" if loss == "sent" else "received"))
     routed.mark(SCARCE_PPS)
     routed.traffic.start([routed.flow("h1", "h2", FAST_PPS)])
@@ -195,7 +195,7 @@ def test_a_nic_that_loses_cnps_shows_in_what_arrives(routed: Scene, loss: str) -
     [replace(QOS, ecn={}), replace(QOS, priority_of_dscp=()), replace(QOS, priority_of_dscp=(0,) * 64)],
     ids=["no ECN", "no trust in the DSCP", "another map"],
 )
-def test_a_switch_that_does_not_see_roce_marks_nothing(routed: Scene, qos: QosState) -> None:
+def test_a_switch_that_does_not_recognise_roce_marks_nothing(routed: Scene, qos: QosState) -> None:
     routed.mark(1, qos)
     routed.traffic.start([routed.flow("h1", "h2", FAST_PPS)])
     until("many packets", lambda: routed.count("h2", "rx_roce_packets") >= 100)
@@ -203,7 +203,7 @@ def test_a_switch_that_does_not_see_roce_marks_nothing(routed: Scene, qos: QosSt
     assert routed.count("h2", "ecn_marked_packets") == 0
 
 
-def test_a_host_of_another_dscp_is_not_marked(routed: Scene) -> None:
+def test_a_host_with_another_dscp_is_not_marked(routed: Scene) -> None:
     routed.configure(replace(NIC, data_tos=2))
     routed.mark(1)
     routed.traffic.start([routed.flow("h1", "h2", FAST_PPS)])

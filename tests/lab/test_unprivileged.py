@@ -1,4 +1,4 @@
-"""A lab for an ordinary user: one the test makes up in a mount namespace of its own, so that the machine gets none."""
+"""A lab of an unprivileged user, who exists only in a mount namespace of the test."""
 
 import os
 import shlex

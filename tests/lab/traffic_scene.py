@@ -1,6 +1,6 @@
-"""One switch and its hosts in network namespaces, with nothing on the switch but addresses and the marking ruleset.
+"""One switch and its hosts in network namespaces, with only addresses and the marking ruleset on the switch.
 
-The namespaces have no name and no way out, and end with the `with` block or, should that never end, by themselves.
+The namespaces have no name and no uplink, and end with the `with` block or, if that never ends, by themselves.
 """
 
 import json
@@ -96,16 +96,16 @@ class Scene:
         inside(self.switch, "nft", "-f", "-", text=text)
 
     def marks(self, port: str) -> PortMarks:
-        """Return a port's counters of marked and dropped packets."""
+        """A port's counters of marked and dropped packets."""
         return marking.marks(netlink.counters(self.switch, marking.TABLE), self.names)[port]
 
     def configure(self, config: NicConfig) -> None:
-        """Configure all NICs alike."""
+        """Configure all NICs equally."""
         for host in self.hosts:
             self.traffic.configure(FlowEnd(host, RAIL), config)
 
     def flow(self, source: str, destination: str, rate_pps: float, duration_s: float = 600) -> TrafficFlow:
-        """Return a flow between two hosts."""
+        """A flow between two hosts."""
         return TrafficFlow(
             f"{source}-{destination}",
             FlowEnd(source, RAIL),
@@ -115,7 +115,7 @@ class Scene:
         )
 
     def count(self, host: str, name: str) -> int:
-        """Return one counter of a host's NIC."""
+        """One counter of a host's NIC."""
         return int(getattr(self.traffic.traffic(host)[RAIL], name))
 
     def settle(self, source: str, port: str, destination: str) -> None:
@@ -130,7 +130,7 @@ class Scene:
 
 @contextmanager
 def scene(hosts: int = 2, *, is_bridged: bool = False) -> Iterator[Scene]:
-    """Build a switch and hosts: each at a routed port of its own, or all in one VLAN."""
+    """Build a switch and hosts: each at its own routed port, or all in one VLAN."""
     with ExitStack() as stack:
         switch = stack.enter_context(namespace())
         names = [f"h{number}" for number in range(1, hosts + 1)]
@@ -175,6 +175,6 @@ def _reaches(where: str, address: str) -> bool:
 
 
 def counters(where: str) -> Mapping[str, int]:
-    """Return the named nftables counters of a namespace."""
+    """The named nftables counters of a namespace."""
     listing = json.loads(inside(where, "nft", "-j", "list", "counters"))["nftables"]
     return {item["counter"]["name"]: item["counter"]["packets"] for item in listing if "counter" in item}

@@ -1,4 +1,4 @@
-"""An EOS switch without a lab: what it realises is written down, what its hardware shows is steady."""
+"""An EOS switch without a lab: its states are recorded, its hardware readings are constant."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -117,7 +117,7 @@ class RecordedNode:
 
 
 def reading(name: str, mtu_bytes: int = 9214, is_enabled: bool = True) -> SwitchPortReading:
-    """Return a port's readings, with values that differ per priority and queue."""
+    """A port's readings, with values that differ per priority and queue."""
     return SwitchPortReading(
         name=name,
         is_enabled=is_enabled,
@@ -152,7 +152,7 @@ def config_of(fabric: Fabric, name: str) -> str:
 
 
 def switch_on(folder: Path, name: str = "leaf01", fabric: Fabric | None = None) -> tuple[Eos, RecordedNode]:
-    """Return a booted switch with its rendered configuration."""
+    """A booted switch with its rendered configuration."""
     chosen = fabric or eos_fabric()
     node = RecordedNode(chosen.switch(name), folder)
     eos = Eos(node)
@@ -162,7 +162,7 @@ def switch_on(folder: Path, name: str = "leaf01", fabric: Fabric | None = None) 
 
 
 def ask(eos: Eos, *commands: str | dict[str, Any], form: str = "json", version: int | str = 1) -> dict[str, Any]:
-    """Return the whole eAPI response."""
+    """The whole eAPI response."""
     params = {"version": version, "cmds": list(commands), "format": form}
     body = {"jsonrpc": "2.0", "method": "runCmds", "params": params, "id": "7"}
     found: dict[str, Any] = json.loads(eos.eapi(json.dumps(body).encode()))
@@ -170,7 +170,7 @@ def ask(eos: Eos, *commands: str | dict[str, Any], form: str = "json", version: 
 
 
 def result(eos: Eos, *commands: str | dict[str, Any], form: str = "json") -> list[dict[str, Any]]:
-    """Return the results of commands that must succeed."""
+    """The results of commands that must succeed."""
     found = ask(eos, "enable", *commands, form=form)
     assert "error" not in found, found["error"]
     results: list[dict[str, Any]] = found["result"][1:]
@@ -182,6 +182,6 @@ def texts(eos: Eos, *commands: str) -> list[str]:
 
 
 def errors(eos: Eos, *commands: str) -> tuple[int, list[str]]:
-    """Return the error code and the messages of the failed command."""
+    """The error code and the messages of the failed command."""
     found = ask(eos, "enable", *commands)["error"]
     return found["code"], found["data"][-1]["errors"]

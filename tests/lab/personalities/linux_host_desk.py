@@ -1,4 +1,4 @@
-"""A host on a desk: its tools answer, its files are folders, and no namespace is needed."""
+"""A host without namespaces: its tools answer, and its files are in a folder."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -177,7 +177,7 @@ class Typed:
 
 
 def type_at(machine: HostMachine, line: str, answer: str = "") -> tuple[int, Typed]:
-    """Run a NIC tool; return its exit code and what it printed."""
+    """Run a NIC tool; return its exit code and output."""
     program, *words = line.split()
     call = Typed(program, tuple(words), answer=answer, root=machine.node.file("/"))
     return TOOLS[program](machine, call), call

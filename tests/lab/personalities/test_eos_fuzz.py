@@ -25,7 +25,7 @@ PORTS = tuple(port.name for port in SWITCH.ports)
 
 @cache
 def lines() -> tuple[str, ...]:
-    """Return every line of some rendered configurations, and some odd ones."""
+    """Every line of some rendered configurations, and some unusual ones."""
     texts = (config_of(eos_fabric(attachment, "4.35.1F", True), "leaf01") for attachment in ("p2p", "vlan"))
     found = {line.strip() for text in texts for line in text.splitlines() if not line.startswith("!")}
     return tuple(sorted(found | {"exit", "no", "default", "neighbor interface Et33/1,33/5 peer-group X remote-as 7"}))
@@ -43,7 +43,7 @@ LINES = st.builds(
 
 @settings(max_examples=examples(150))
 @given(st.lists(LINES, max_size=25))
-def test_what_is_taken_prints_as_itself(typed: list[str]) -> None:
+def test_accepted_configurations_survive_a_round_trip(typed: list[str]) -> None:
     root = EosSection()
     grammar = grammar_of(SWITCH)
     editor = Editor(grammar, PORTS, root)

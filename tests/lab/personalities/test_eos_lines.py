@@ -47,8 +47,8 @@ COSMETIC: Mapping[str, str] = {
     r"qos trust dscp": "the default of a routed port",
     r"bandwidth guaranteed percent 1|shape rate 10 percent": "the model of queues has neither",
 }
-"""What may go without a trace, and why."""
-# What is cosmetic in one place counts in another: such a line is only excused where it is.
+"""Lines that may have no effect, and why."""
+# A line without effect in one section has one in another: it is only excused where it has none.
 ONLY_SWITCHED = {r"mtu 9214"}
 ONLY_ROUTED = {r"qos trust dscp"}
 ONLY_NAMED_GROUPS = {r"profile bgp GSHUT default"}
@@ -57,7 +57,7 @@ MOVING = re.compile(
     r'|"(?:tablesLastChangeTime|lastChange|lastStatusChangeTimestamp|upDownTime)": [\d.e+-]+'
     r'|"(?:size|free)": \d+|\d+ +\d+ +flash |Uptime: \d+ seconds|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}'
 )
-"""What changes with the clock, or with the disk of the machine."""
+"""Output that changes with the clock, or with the disk of the machine."""
 CONFIGURATION = ("running-config", "startup-config", "configuration")
 
 CASES = [
@@ -68,7 +68,7 @@ CASES = [
 
 
 def seen(eos: Eos) -> dict[str, Any]:
-    """Return everything a switch shows except its configuration."""
+    """All output of a switch except its configuration."""
     shown: dict[str, Any] = {"https": eos.serves_https}
     terminal = Terminal(eos.machine, "netkit")
     shown["privileged"] = terminal.is_privileged
@@ -85,7 +85,7 @@ def seen(eos: Eos) -> dict[str, Any]:
 
 
 def started(fabric: Fabric, name: str, text: str, folder: Path) -> tuple[Eos, SwitchState] | str:
-    """Return a booted switch and its state, or why the configuration is refused."""
+    """A booted switch and its state, or why the configuration is refused."""
     node = RecordedNode(fabric.switch(name), folder)
     eos = Eos(node)
     try:
@@ -111,7 +111,7 @@ def without(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def excuse(line: str, header: str, text: str) -> str:
-    """Return why a line may have no effect; empty if it must have one."""
+    """Why a line may have no effect; empty if it must have one."""
     for pattern, reason in COSMETIC.items():
         if not (re.fullmatch(pattern, line) or re.fullmatch(pattern, f"{header} / {line}")):
             continue
@@ -127,7 +127,7 @@ def excuse(line: str, header: str, text: str) -> str:
 
 
 @pytest.mark.parametrize(("attachment", "is_drained", "name"), CASES)
-def test_every_line_counts_or_has_an_excuse(tmp_path: Path, attachment: str, is_drained: bool, name: str) -> None:
+def test_every_line_has_an_effect_or_an_excuse(tmp_path: Path, attachment: str, is_drained: bool, name: str) -> None:
     fabric = eos_fabric(attachment, "4.35.1F", is_drained)
     text = config_of(fabric, name)
     whole = started(fabric, name, text, tmp_path)
@@ -147,7 +147,7 @@ def test_every_line_counts_or_has_an_excuse(tmp_path: Path, attachment: str, is_
 
 
 @pytest.mark.parametrize("direction", ["in", "out"])
-def test_a_lost_route_map_is_caught_by_the_guard(tmp_path: Path, direction: str) -> None:
+def test_a_missing_route_map_is_caught_by_the_guard(tmp_path: Path, direction: str) -> None:
     fabric = eos_fabric()
     text = re.sub(rf".*route-map \S+ {direction}\n", "", config_of(fabric, "leaf01"))
     guarded = started(fabric, "leaf01", text, tmp_path)

@@ -53,12 +53,12 @@ def driver(lab: RunningLab, name: str) -> Iterator[Any]:
 
 
 def cli(lab: RunningLab, device: str, command: str) -> Any:
-    """Return the JSON of a command typed over SSH."""
+    """The JSON of a command typed over SSH."""
     return json.loads(lab.shell(device, f"FastCli -p 15 -c '{command} | json'"))
 
 
 def sessions(lab: RunningLab, device: str) -> dict[str, str]:
-    """Return the state of each BGP session by its port."""
+    """The state of each BGP session by its port."""
     found = cli(lab, device, "show bgp neighbors vrf all")["vrfs"]["default"]["peerList"]
     return {peer["ifName"]: peer["state"] for peer in found}
 
@@ -68,12 +68,12 @@ def is_established(lab: RunningLab, device: str) -> bool:
 
 
 def exits(lab: RunningLab, device: str, prefix: str) -> set[str]:
-    """Return the kernel interfaces of a prefix's next hops."""
+    """The kernel interfaces of a prefix's next hops."""
     routes = json.loads(lab.run(device, "vtysh", "-c", f"show ip route {prefix} json"))
     return {hop["interfaceName"] for route in routes.get(prefix, []) for hop in route["nexthops"] if hop.get("fib")}
 
 
-def test_links_and_addresses_are_made(lab: RunningLab) -> None:
+def test_links_and_addresses_are_configured(lab: RunningLab) -> None:
     leaf = FABRIC.switch("leaf01")
     links = {link["ifname"]: link for link in json.loads(lab.run("leaf01", "ip", "-j", "addr"))}
     assert {links[name]["mtu"] for name in links if name.startswith("et")} == {leaf.mtu_bytes}
@@ -81,7 +81,7 @@ def test_links_and_addresses_are_made(lab: RunningLab) -> None:
     assert is_established(lab, "leaf01")
 
 
-def test_the_switch_is_read_by_napalm(lab: RunningLab) -> None:
+def test_napalm_reads_the_switch(lab: RunningLab) -> None:
     with driver(lab, "leaf01") as device:
         assert device.get_facts()["hostname"] == "leaf01"
         peers = device.get_bgp_neighbors()["global"]["peers"]
@@ -92,7 +92,7 @@ def test_the_switch_is_read_by_napalm(lab: RunningLab) -> None:
         assert device.get_interfaces()["Ethernet1/1"]["mtu"] == 9214
 
 
-def test_cabling_and_bfd_are_seen_as_designed(lab: RunningLab) -> None:
+def test_cabling_and_bfd_are_as_designed(lab: RunningLab) -> None:
     fabric_ports = FABRIC.switch("leaf01").fabric_ports
 
     def cabling() -> dict[str, tuple[str, str]]:
@@ -114,7 +114,7 @@ def test_a_second_replacement_changes_nothing(lab: RunningLab) -> None:
         assert device.compare_config() == ""
 
 
-def test_what_is_not_confirmed_is_taken_back_from_kernel_and_frr(lab: RunningLab) -> None:
+def test_an_unconfirmed_change_is_reverted_in_kernel_and_frr(lab: RunningLab) -> None:
     before = lab.run("leaf01", "vtysh", "-c", "show running-config")
     port = FABRIC.switch("leaf01").fabric_ports[0]
     with driver(lab, "leaf01") as device:
@@ -126,7 +126,7 @@ def test_what_is_not_confirmed_is_taken_back_from_kernel_and_frr(lab: RunningLab
     until(lambda: is_established(lab, "leaf01"), "the session is back")
 
 
-def test_a_power_cut_before_the_confirmation_goes_back(lab: RunningLab) -> None:
+def test_a_power_cut_before_the_confirmation_reverts(lab: RunningLab) -> None:
     port = FABRIC.switch("leaf02").fabric_ports[0]
     with driver(lab, "leaf02") as device:
         device.load_merge_candidate(config=f"interface {port.name}\nshutdown")
@@ -175,7 +175,7 @@ def test_a_guard_against_lost_route_maps_keeps_the_session_and_drops_the_routes(
     until(lambda: len(exits(lab, "leaf01", prefix)) == 2, "everything is learnt again")
 
 
-def test_a_wrong_password_and_a_closed_api_let_nobody_in(lab: RunningLab) -> None:
+def test_a_wrong_password_and_a_disabled_api_are_refused(lab: RunningLab) -> None:
     device = json.loads((lab.home / lab.name / "lab.json").read_text(encoding="utf-8"))["devices"]["spine02"]
     kind = napalm.get_network_driver("eos")
     stranger = kind(

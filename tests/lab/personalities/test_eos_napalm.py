@@ -91,7 +91,7 @@ def test_a_second_replacement_changes_nothing(tmp_path: Path) -> None:
     assert eos.machine.sessions == {}
 
 
-def test_a_switch_from_the_factory_takes_the_whole_configuration(tmp_path: Path) -> None:
+def test_a_factory_fresh_switch_accepts_the_whole_configuration(tmp_path: Path) -> None:
     node = RecordedNode(eos_fabric().switch("leaf01"), tmp_path)
     eos = Eos(node)
     eos.boot()
@@ -116,7 +116,7 @@ def test_a_timed_commit_is_confirmed(tmp_path: Path) -> None:
     assert "hostname renamed" in eos.machine.flash.startup
 
 
-def test_a_timed_commit_comes_back_by_itself(tmp_path: Path) -> None:
+def test_a_timed_commit_reverts_by_itself(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     with driver(eos) as device:
         device.load_merge_candidate(config="hostname renamed")
@@ -147,7 +147,7 @@ def test_a_wrong_line_is_named_and_the_session_is_gone(tmp_path: Path) -> None:
     assert eos.machine.sessions == {}
 
 
-def test_a_session_of_someone_else_blocks(tmp_path: Path) -> None:
+def test_a_session_of_another_user_blocks(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     eos.machine.enter("someone")
     with driver(eos) as device, pytest.raises(napalm.base.exceptions.SessionLockedException):
@@ -160,7 +160,7 @@ def test_a_wrong_password_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_configurations_are_read(tmp_path: Path) -> None:
+def test_configurations_are_returned(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     with driver(eos) as device:
         found = device.get_config()
@@ -170,7 +170,7 @@ def test_configurations_are_read(tmp_path: Path) -> None:
         assert "hostname renamed" in device.get_config(retrieve="candidate")["candidate"]
 
 
-def test_getters_read_what_the_switch_shows(tmp_path: Path) -> None:
+def test_getters_match_the_output_of_the_switch(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     with driver(eos) as device:
         facts = device.get_facts()

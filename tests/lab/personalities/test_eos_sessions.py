@@ -52,7 +52,7 @@ def edit(eos: Eos, session: str, *lines: str) -> None:
 @pytest.mark.parametrize("attachment", ["p2p", "vlan"])
 @pytest.mark.parametrize("version", ["4.32.3F", "4.33.0F", "4.35.1F"])
 @pytest.mark.parametrize("name", ["leaf01", "spine01"])
-def test_rendered_configurations_are_taken_and_realised(
+def test_rendered_configurations_are_accepted_and_realised(
     tmp_path: Path, name: str, version: str, attachment: str
 ) -> None:
     fabric = eos_fabric(attachment, version)
@@ -65,7 +65,7 @@ def test_rendered_configurations_are_taken_and_realised(
     assert {port.name for port in node.state.ports if port.qos.pfc_priorities == {3}} == {p.name for p in switch.ports}
 
 
-def test_what_is_printed_is_what_was_meant(tmp_path: Path) -> None:
+def test_printed_configurations_equal_rendered_ones(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     text = running(eos)
     again = eos.machine.parse(text)
@@ -84,7 +84,7 @@ def test_the_order_of_sections_does_not_matter(tmp_path: Path) -> None:
     assert body(eos.machine.parse(turned)) == running(eos)
 
 
-def test_a_session_counts_only_when_it_is_committed(tmp_path: Path) -> None:
+def test_a_session_takes_effect_only_when_it_is_committed(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     edit(eos, "job", "interface Ethernet1/1", "mtu 4000")
     (diff,) = texts(eos, "show session-config named job diffs")
@@ -96,7 +96,7 @@ def test_a_session_counts_only_when_it_is_committed(tmp_path: Path) -> None:
     assert texts(eos, "show session-config named job diffs") == [""]
 
 
-def test_a_session_from_nothing_removes_what_it_does_not_say(tmp_path: Path) -> None:
+def test_a_session_from_clean_config_removes_what_it_omits(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     edit(eos, "job", "rollback clean-config", "hostname bare")
     result(eos, "configure session job commit")
@@ -104,7 +104,7 @@ def test_a_session_from_nothing_removes_what_it_does_not_say(tmp_path: Path) -> 
     assert (node.state.hostname, node.state.loopback_addresses) == ("bare", ())
 
 
-def test_a_timed_commit_comes_back_when_nobody_confirms(tmp_path: Path) -> None:
+def test_an_unconfirmed_commit_reverts(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     before = running(eos)
     edit(eos, "job", "hostname other")
@@ -125,14 +125,14 @@ def test_a_confirmed_commit_stays(tmp_path: Path) -> None:
     assert (eos.machine.timer, node.state.hostname) == (None, "other")
 
 
-def test_an_aborted_timed_commit_comes_back_at_once(tmp_path: Path) -> None:
+def test_an_aborted_timed_commit_reverts_at_once(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     edit(eos, "job", "hostname other")
     result(eos, "configure session job commit timer 00:02:00", "configure session job abort")
     assert node.state.hostname == "leaf01"
 
 
-def test_nobody_else_commits_while_a_timer_runs(tmp_path: Path) -> None:
+def test_no_other_session_commits_while_a_timer_runs(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     edit(eos, "one", "hostname one")
     edit(eos, "two", "hostname two")
@@ -143,7 +143,7 @@ def test_nobody_else_commits_while_a_timer_runs(tmp_path: Path) -> None:
     )
 
 
-def test_a_restart_forgets_what_was_not_saved(tmp_path: Path) -> None:
+def test_a_restart_loses_unsaved_changes(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     edit(eos, "job", "hostname other")
     result(eos, "configure session job commit timer 00:02:00")
@@ -154,7 +154,7 @@ def test_a_restart_forgets_what_was_not_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("save", ["write memory", "copy running-config startup-config"])
-def test_a_restart_keeps_what_was_saved(tmp_path: Path, save: str) -> None:
+def test_a_restart_keeps_saved_changes(tmp_path: Path, save: str) -> None:
     eos, node = switch_on(tmp_path)
     edit(eos, "job", "hostname other")
     result(eos, "configure session job commit", save)
@@ -186,7 +186,7 @@ def test_at_most_five_sessions_are_open(tmp_path: Path) -> None:
     result(eos, "configure session job0 abort", "configure session job5")
 
 
-def test_a_checkpoint_brings_back_what_was(tmp_path: Path) -> None:
+def test_a_checkpoint_restores_the_configuration(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     result(eos, "configure checkpoint save before")
     edit(eos, "job", "hostname other")
@@ -206,7 +206,7 @@ def test_a_file_replaces_the_configuration(tmp_path: Path) -> None:
     assert errors(eos, "configure replace flash:none")[1] == ["Error opening flash:/none (No such file or directory)"]
 
 
-def test_a_line_that_is_no_configuration_ends_the_batch_and_leaves_the_session(tmp_path: Path) -> None:
+def test_an_invalid_line_ends_the_batch_and_keeps_the_session(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     found = ask(eos, "enable", "configure session job", "hostname other", "interface Ethernet1/1", "mtu 99999")["error"]
     assert found == {
@@ -229,12 +229,12 @@ def test_a_line_that_is_no_configuration_ends_the_batch_and_leaves_the_session(t
         ("no interface Ethernet99/1", "Invalid input (at token 2: 'Ethernet99/1')"),
     ],
 )
-def test_what_is_unknown_is_refused(tmp_path: Path, line: str, complaint: str) -> None:
+def test_unknown_commands_are_refused(tmp_path: Path, line: str, complaint: str) -> None:
     eos, _ = switch_on(tmp_path)
     assert errors(eos, "configure session job", line)[1] == [complaint]
 
 
-def test_a_port_may_be_named_as_people_do(tmp_path: Path) -> None:
+def test_a_port_may_be_abbreviated(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     edit(eos, "job", "interface et1/1", "shutdown")
     result(eos, "configure session job commit")
@@ -255,7 +255,7 @@ def test_a_port_may_be_named_as_people_do(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_contradicts_itself_is_not_committed(tmp_path: Path, lines: tuple[str, ...], complaint: str) -> None:
+def test_a_contradictory_configuration_is_not_committed(tmp_path: Path, lines: tuple[str, ...], complaint: str) -> None:
     eos, node = switch_on(tmp_path)
     code, found = errors(eos, "configure session job", *lines, "commit")
     assert complaint in found
@@ -263,7 +263,7 @@ def test_what_contradicts_itself_is_not_committed(tmp_path: Path, lines: tuple[s
     assert len(node.states) == 1
 
 
-def test_a_refusal_of_the_node_leaves_everything_as_it_was(tmp_path: Path) -> None:
+def test_a_refusal_of_the_node_changes_nothing(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     before = running(eos)
     edit(eos, "job", "hostname other")
@@ -274,7 +274,7 @@ def test_a_refusal_of_the_node_leaves_everything_as_it_was(tmp_path: Path) -> No
     assert running(eos) == before
 
 
-def test_a_switch_may_lose_a_commit_on_purpose(tmp_path: Path) -> None:
+def test_a_switch_may_lose_a_commit_by_fault(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     eos.fail_apply_quietly = True
     edit(eos, "job", "hostname other")
@@ -282,7 +282,7 @@ def test_a_switch_may_lose_a_commit_on_purpose(tmp_path: Path) -> None:
     assert node.state.hostname == "leaf01"
 
 
-def test_typed_at_once_counts_at_once(tmp_path: Path) -> None:
+def test_commands_outside_a_session_take_effect_at_once(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     result(eos, "configure", "interface Ethernet1/1", "shutdown")
     assert not node.state.ports[0].is_enabled
@@ -309,7 +309,7 @@ def test_a_terminal_remembers_its_mode(tmp_path: Path) -> None:
     assert prompts == ["leaf01#", "leaf01(config-s-job)#", "leaf01(config-s-job)#", "leaf01(config-s-job)#", "leaf01#"]
 
 
-def test_without_authorization_a_login_must_ask_for_privilege(tmp_path: Path) -> None:
+def test_without_authorization_a_login_must_enable(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     edit(eos, "job", "no aaa authorization exec default")
     result(eos, "configure session job commit")
@@ -318,7 +318,7 @@ def test_without_authorization_a_login_must_ask_for_privilege(tmp_path: Path) ->
     assert "error" not in ask(eos, "enable", "show running-config")
 
 
-def test_the_api_can_be_shut_off(tmp_path: Path) -> None:
+def test_the_api_can_be_disabled(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     assert eos.https("POST", "/command-api", {}, b"{}")[0] == 200
     assert eos.https("GET", "/command-api", {}, b"")[0] == 405
@@ -342,19 +342,19 @@ def test_the_api_can_be_shut_off(tmp_path: Path) -> None:
         (b'{"jsonrpc": "2.0", "method": "runCmds", "params": {"cmds": [], "format": "xml"}, "id": 1}', -32602),
     ],
 )
-def test_a_request_that_is_none_is_said_to_be_none(tmp_path: Path, request_body: bytes, code: int) -> None:
+def test_a_malformed_request_is_reported(tmp_path: Path, request_body: bytes, code: int) -> None:
     eos, _ = switch_on(tmp_path)
     assert json.loads(eos.eapi(request_body))["error"]["code"] == code
 
 
-def test_a_factory_fresh_switch_can_be_reached(tmp_path: Path) -> None:
+def test_a_factory_fresh_switch_is_reachable(tmp_path: Path) -> None:
     node = RecordedNode(eos_fabric().switch("leaf01"), tmp_path)
     eos = Eos(node)
     eos.boot()
     assert (node.state.hostname, node.state.loopback_addresses, eos.serves_https) == ("localhost", (), True)
 
 
-def test_files_that_are_none_of_its_own_are_refused(tmp_path: Path) -> None:
+def test_paths_outside_its_file_systems_are_refused(tmp_path: Path) -> None:
     node = RecordedNode(eos_fabric().switch("leaf01"), tmp_path)
     with pytest.raises(ConfigRefusedError, match=r"eos\.cfg"):
         Eos(node).provision({"startup.yaml": ""})

@@ -120,7 +120,7 @@ LLDP = {"lldp": [{"interface": HEARD}]}
 
 
 def connected(folder: Path) -> tuple[Eos, RecordedNode]:
-    """Return a switch whose daemons answer."""
+    """A switch whose daemons answer."""
     eos, node = switch_on(folder)
     node.answers = {
         "bgpd: show bgp ipv4 unicast summary json": json.dumps(SUMMARY),
@@ -132,7 +132,7 @@ def connected(folder: Path) -> tuple[Eos, RecordedNode]:
     return eos, node
 
 
-def test_views_have_the_shapes_of_the_switch(tmp_path: Path, golden: Golden) -> None:
+def test_views_have_the_structure_of_the_switch(tmp_path: Path, golden: Golden) -> None:
     eos, _ = connected(tmp_path)
     shown = {form: result(eos, form)[0] for form in SHAPES}
     text = json.dumps(shown, indent=1, sort_keys=True)
@@ -151,12 +151,12 @@ def test_every_view_answers_in_text(tmp_path: Path) -> None:
         assert isinstance(texts(eos, command)[0], str), command
 
 
-def test_a_view_without_json_says_so(tmp_path: Path) -> None:
+def test_a_view_without_json_reports_that(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     assert errors(eos, "show qos maps")[0] == 1003
 
 
-def test_what_is_not_counted_is_no_zero(tmp_path: Path) -> None:
+def test_an_uncounted_value_is_not_zero(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     lines = ("qos profile ROCE-400G", "uc-tx-queue 3", "no random-detect ecn count")
     result(eos, "configure session job", *lines, "commit")
@@ -164,7 +164,7 @@ def test_what_is_not_counted_is_no_zero(tmp_path: Path) -> None:
     assert set(found["intfQueueCounters"]["Ethernet1/1"]["queueCounters"].values()) == {"-"}
 
 
-def test_a_port_applies_a_profile_that_is_not_there_without_a_word(tmp_path: Path) -> None:
+def test_a_port_silently_ignores_a_missing_profile(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     result(eos, "configure session job", "interface Ethernet1/1", "service-profile NOSUCH", "commit")
     assert node.state.ports[0].qos.pfc_priorities == frozenset()
@@ -184,7 +184,7 @@ def module_of(**changes: Any) -> TransceiverReading:
     ],
     ids=["empty cage", "copper", "light", "dark"],
 )
-def test_cages_show_what_is_in_them(
+def test_cages_show_their_modules(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     module: TransceiverReading | None,
@@ -213,7 +213,7 @@ def test_counters_are_cleared_where_they_are_counted(tmp_path: Path) -> None:
     assert node.cleared == ["", "Ethernet1/1"]
 
 
-def test_the_log_tells_when_links_went_and_came_by_the_clock(tmp_path: Path) -> None:
+def test_the_log_reports_link_changes_with_their_times(tmp_path: Path) -> None:
     """Times are zebra's, in the configured format and zone, within the requested period."""
     eos, node = switch_on(tmp_path)
     came_s = time.time() - 3
@@ -256,7 +256,7 @@ def stamp(at_s: float) -> str:
     return time.strftime("%Y/%m/%d %H:%M:%S", time.localtime(at_s)) + f".{int(at_s % 1 * 100):02}"
 
 
-def test_filters_act_on_text(tmp_path: Path) -> None:
+def test_filters_apply_to_text(tmp_path: Path) -> None:
     eos, _ = switch_on(tmp_path)
     assert texts(eos, "show running-config | include router-id") == ["   router-id 10.255.0.1\n"]
     assert texts(eos, "show running-config | section router bfd") == [

@@ -51,7 +51,7 @@ def frr_fabric(attachment: str) -> Fabric:
 
 
 def become(fabric: Fabric, name: str, texts: Mapping[str, str]) -> FrrDeclaredState | str:
-    """Return the state the files describe, or why they are refused."""
+    """The state the files describe, or why they are refused."""
     kernel_names = {port.name: kernel_name(port.name) for port in fabric.switch(name).ports}
     placed = {files.PLACES[file]: text for file, text in texts.items()}
     try:
@@ -66,7 +66,7 @@ def become(fabric: Fabric, name: str, texts: Mapping[str, str]) -> FrrDeclaredSt
 
 @pytest.mark.parametrize("attachment", ["p2p", "vlan"])
 @pytest.mark.parametrize("name", ["leaf01", "spine01"])
-def test_rendered_files_are_taken(attachment: str, name: str) -> None:
+def test_rendered_files_are_accepted(attachment: str, name: str) -> None:
     fabric = frr_fabric(attachment)
     texts = texts_of(fabric, name)
     found = become(fabric, name, texts)
@@ -104,13 +104,13 @@ def without(texts: Mapping[str, str]) -> Iterator[tuple[str, str, dict[str, str]
 
 
 def excuse(file: str, line: str) -> str:
-    """Return why a line may have no effect; empty if it must have one."""
+    """Why a line may have no effect; empty if it must have one."""
     excuses = {**COSMETIC["*"], **COSMETIC.get(file, {})}
     return next((reason for pattern, reason in excuses.items() if re.fullmatch(pattern, line)), "")
 
 
 @pytest.mark.parametrize(("attachment", "name"), [("p2p", "leaf01"), ("vlan", "leaf01"), ("p2p", "spine01")])
-def test_every_line_counts_or_has_an_excuse(attachment: str, name: str) -> None:
+def test_every_line_has_an_effect_or_an_excuse(attachment: str, name: str) -> None:
     fabric = frr_fabric(attachment)
     texts = texts_of(fabric, name)
     whole = become(fabric, name, texts)
@@ -142,7 +142,7 @@ def test_every_line_counts_or_has_an_excuse(attachment: str, name: str) -> None:
         ("sysctl.conf", "ip_forward = 1", "ip_forward 1", "is not understood"),
     ],
 )
-def test_what_is_unknown_is_refused(file: str, before: str, after: str, complaint: str) -> None:
+def test_unknown_lines_are_refused(file: str, before: str, after: str, complaint: str) -> None:
     fabric = frr_fabric("vlan")
     texts = texts_of(fabric, "leaf01")
     assert before in texts[file]
@@ -168,7 +168,7 @@ KEYS = st.sampled_from([*files.SECTIONS, *files.SHARED, *files.BRIDGE_ONLY, "lo"
 
 
 @given(st.text() | st.dictionaries(KEYS, st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON))).map(repr))
-def test_any_netplan_is_taken_or_refused(text: str) -> None:
+def test_any_netplan_is_accepted_or_refused(text: str) -> None:
     for whole in (text, f"network: {text}"):
         with contextlib.suppress(ConfigRefusedError):
             assert isinstance(files.parse(whole, ("swp1",)), Netplan)

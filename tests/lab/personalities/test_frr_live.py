@@ -36,7 +36,7 @@ def link(lab: RunningLab, device: str, name: str) -> dict[str, object]:
     return dict(found)
 
 
-def test_the_files_are_where_they_belong(lab: RunningLab) -> None:
+def test_files_are_at_their_paths(lab: RunningLab) -> None:
     texts = texts_of(FABRIC, "leaf01")
     assert lab.shell("leaf01", "cat /etc/frr/frr.conf") == texts["frr.conf"]
     assert lab.shell("leaf01", f"cat {NETPLAN}") == texts["netplan.yaml"]
@@ -44,7 +44,7 @@ def test_the_files_are_where_they_belong(lab: RunningLab) -> None:
     assert is_established(lab, "leaf01")
 
 
-def test_bridges_learn_as_netplan_says(lab: RunningLab) -> None:
+def test_bridges_learn_as_configured_in_netplan(lab: RunningLab) -> None:
     leaf = FABRIC.switch("leaf01")
     assert leaf.vlan is not None
     bridge = link(lab, "leaf01", f"vlan{leaf.vlan.number}")
@@ -53,7 +53,7 @@ def test_bridges_learn_as_netplan_says(lab: RunningLab) -> None:
     assert link(lab, "leaf01", leaf.host_ports[0].name)["inet6_addr_gen_mode"] == "none"
 
 
-def test_a_daemon_that_dies_is_restarted_with_what_is_saved(lab: RunningLab) -> None:
+def test_a_daemon_that_dies_is_restarted_with_the_saved_configuration(lab: RunningLab) -> None:
     before = lab.shell("leaf01", "vtysh -c 'show running-config'")
     for daemon in ("bgpd", "zebra"):
         number = lab.run("leaf01", "cat", f"/run/frr/{daemon}.pid").strip()
@@ -67,7 +67,7 @@ def restarted(lab: RunningLab, daemon: str, old: str) -> bool:
     return lab.run("leaf01", "sh", "-c", f"cat /run/frr/{daemon}.pid || true").strip() not in {"", old}
 
 
-def test_frr_reload_takes_an_edited_file(lab: RunningLab) -> None:
+def test_frr_reload_accepts_an_edited_file(lab: RunningLab) -> None:
     edit = "sed -i 's/maximum-paths 64/maximum-paths 2/' /etc/frr/frr.conf"
     lab.shell("leaf01", f"{edit} && /usr/lib/frr/frr-reload.py --reload /etc/frr/frr.conf")
     assert "maximum-paths 2" in lab.shell("leaf01", "vtysh -c 'show running-config'")
@@ -87,7 +87,7 @@ def test_netplan_changes_links_and_leaves_routing_alone(lab: RunningLab) -> None
     assert link(lab, "leaf02", port)["mtu"] == 9216
 
 
-def test_services_restart_and_come_back(lab: RunningLab) -> None:
+def test_services_can_be_restarted(lab: RunningLab) -> None:
     lab.shell("leaf02", "systemctl restart frr lldpd snmpd chrony rsyslog")
     assert lab.shell("leaf02", "systemctl is-active frr") == "active\n"
     until(lambda: is_established(lab, "leaf02"), "the sessions are back")
@@ -106,7 +106,7 @@ def test_a_detached_timer_runs_and_can_be_stopped(lab: RunningLab) -> None:
     assert lab.ssh("spine01", "systemctl is-active late.timer").returncode != 0
 
 
-def test_a_restarted_switch_comes_back_with_its_files(lab: RunningLab) -> None:
+def test_a_restarted_switch_boots_with_its_files(lab: RunningLab) -> None:
     lab.shell("spine02", "hostnamectl set-hostname renamed")
     assert lab.lab("restart", "spine02").returncode == 0
     until(lambda: is_established(lab, "spine02"), "the sessions are back")

@@ -1,4 +1,4 @@
-"""The configuration with which a switch of the lab serves gNMI."""
+"""The configuration that makes a switch of the lab serve gNMI."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ TRANSPORT = ("configure", "management api gnmi", "transport grpc default")
 CERTIFICATES = {"server_crt": "/etc/s.crt", "server_key": "/etc/s.key"}
 
 
-def test_eos_serves_where_the_management_interface_is(tmp_path: Path) -> None:
+def test_eos_serves_on_the_management_interface(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     assert node.state.gnmi is None
     result(eos, *TRANSPORT)
@@ -27,7 +27,7 @@ def test_eos_serves_where_the_management_interface_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "table"), [("202305", "TELEMETRY"), ("202411", "GNMI")])
-def test_sonic_serves_once_a_row_says_so(version: str, table: str, tmp_path: Path) -> None:
+def test_sonic_serves_with_a_configuration_row(version: str, table: str, tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric(version))
     row = {"port": "8081", "user_auth": "password"}
     code, *_ = bench.patch({"op": "add", "path": f"/{table}", "value": {"gnmi": row}})
@@ -38,7 +38,7 @@ def test_sonic_serves_once_a_row_says_so(version: str, table: str, tmp_path: Pat
     assert (code, bench.node.states[-1].gnmi) == (0, GnmiState(8081, has_authentication=False))
 
 
-def test_cumulus_serves_once_it_knows_where(tmp_path: Path) -> None:
+def test_cumulus_serves_with_a_configured_address(tmp_path: Path) -> None:
     made = desk(tmp_path)
     made.type("nv set system gnmi-server state enabled")
     made.type("nv config apply -y")

@@ -17,7 +17,7 @@ from tests.lab.personalities.linux_host_desk import rendered, small
 needs_netplan = pytest.mark.skipif(not Path(generator()).exists(), reason="netplan is not installed")
 pytestmark = needs_netplan
 SCRIPT = "netkit-nic-qos"
-"""Its lines are a program, not settings: the running lab holds it to what it does."""
+"""These lines are a program, not settings: the tests of the running lab cover them."""
 COSMETIC: Mapping[str, Mapping[str, str]] = {
     "netplan.yaml": {
         r"  version: 2": "netplan knows no other version and asks for none",
@@ -57,7 +57,7 @@ def is_cosmetic(name: str, line: str) -> bool:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_each_line_that_is_left_out_is_missed(variant: str, tmp_path: Path) -> None:
+def test_every_missing_line_is_detected(variant: str, tmp_path: Path) -> None:
     built = small(VARIANTS[variant])
     files = rendered(built, built.hosts[0])
     whole = read(files, built, tmp_path)
@@ -74,7 +74,7 @@ def test_each_line_that_is_left_out_is_missed(variant: str, tmp_path: Path) -> N
     assert unseen == []
 
 
-def test_a_host_asks_for_what_the_design_says(tmp_path: Path) -> None:
+def test_a_host_configures_what_is_designed(tmp_path: Path) -> None:
     built = small({"adaptive_routing": True})
     host = built.hosts[0]
     found = read(rendered(built, host), built, tmp_path)
@@ -137,9 +137,7 @@ REFUSED = {
 @pytest.mark.parametrize(
     ("name", "before", "after", "problem"), [(name, *case) for name, cases in REFUSED.items() for case in cases]
 )
-def test_what_no_program_understands_is_refused(
-    name: str, before: str, after: str, problem: str, tmp_path: Path
-) -> None:
+def test_unknown_content_is_refused(name: str, before: str, after: str, problem: str, tmp_path: Path) -> None:
     built = small()
     files = rendered(built, built.hosts[0])
     assert before in files[name]
@@ -149,14 +147,14 @@ def test_what_no_program_understands_is_refused(
     assert problem in str(refusal.value)
 
 
-def test_a_file_without_a_place_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_an_unknown_path_is_refused(tmp_path: Path) -> None:
     built = small()
     files = {**rendered(built, built.hosts[0]), "extra.conf": "x\n"}
     with pytest.raises(ConfigRefusedError, match=r"extra\.conf: install\.txt does not list it"):
         read(files, built, tmp_path)
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     built = small()
     files = rendered(built, built.hosts[0])
     files["nccl.conf"] += "NICKEL=1\n"

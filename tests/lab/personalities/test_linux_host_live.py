@@ -35,7 +35,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
 
 
 def routes(lab: RunningLab, host: str) -> set[tuple[str, str, str, str]]:
-    """Return the static routes of a host: NIC, prefix, gateway and table."""
+    """The static routes of a host: NIC, prefix, gateway and table."""
     shown = json.loads(lab.run(host, "ip", "-j", "-4", "route", "show", "table", "all"))
     return {
         (
@@ -87,7 +87,7 @@ def assert_as_designed(lab: RunningLab, built: Fabric, host: Host) -> None:
 
 
 def nic_of(lab: RunningLab, host: str, interface: str = "rail0") -> str:
-    """Return all NIC settings that tools and files show."""
+    """All NIC settings that tools and files show."""
     device = f"/sys/class/net/{interface}"
     return lab.shell(
         host,
@@ -102,7 +102,7 @@ def test_kernel_and_nics_are_as_designed(lab: RunningLab) -> None:
         assert_as_designed(lab, built, host)
         assert lab.shell(host.name, "netkit-nic-qos --check") == ""
         assert lab.shell(host.name, "systemctl is-active systemd-networkd netkit-nic-qos@rail1") == "active\nactive\n"
-    # The script ran on one of them, and the other took over what it did.
+    # The script ran on one of them, and the other took over its settings.
     one, other = (nic_of(lab, host.name) for host in built.hosts)
     assert one == other
     assert "Global tclass=106" in one
@@ -120,7 +120,7 @@ networkctl reload
 for try in $(seq 300); do ip link show rail0 | grep -q 'mtu 8000' && break; sleep 0.2; done
 sleep 0.5; kill $watch; cat /tmp/seen
 """
-"""Only units that changed are replaced: networkd takes a rewritten one for a changed one, and its addresses off."""
+"""Only changed units are written: networkd treats a rewritten one as changed, and removes its addresses."""
 
 
 def test_files_below_sys_show_the_nics(lab: RunningLab) -> None:
@@ -139,7 +139,7 @@ def test_files_below_sys_show_the_nics(lab: RunningLab) -> None:
     assert lab.shell("gpu01", "/usr/bin/systemctl is-system-running; cat /proc/1/comm") == "running\nsystemd\n"
 
 
-def test_one_rail_is_reconfigured_and_the_others_notice_nothing(lab: RunningLab) -> None:
+def test_one_rail_is_reconfigured_without_effect_on_the_others(lab: RunningLab) -> None:
     reported = lab.shell("gpu02", ONE_RAIL)
     assert "rail0" in reported
     assert "rail1" not in reported
@@ -159,7 +159,7 @@ def test_a_timer_outlives_the_login_that_set_it(lab: RunningLab) -> None:
     assert lab.ssh("gpu02", "systemctl is-active undo.timer").stdout == "inactive\n"
 
 
-def test_what_is_written_below_sys_is_seen_and_put_right(lab: RunningLab) -> None:
+def test_values_written_below_sys_are_visible_and_corrected(lab: RunningLab) -> None:
     ecn = "/sys/class/net/rail1/ecn"
     lab.shell("gpu02", f"echo 4 > {ecn}/roce_np/cnp_dscp; echo 0 > {ecn}/roce_rp/enable/3")
     done = lab.ssh("gpu02", "netkit-nic-qos --check rail1")
@@ -203,7 +203,7 @@ def test_each_setting_of_the_nic_script_reaches_the_nic(lab: RunningLab, setting
         assert lab.shell("gpu01", "netkit-nic-qos --check") == ""
 
 
-def test_another_card_is_not_taken_for_the_rail(lab: RunningLab) -> None:
+def test_a_different_nic_is_not_mistaken_for_the_rail(lab: RunningLab) -> None:
     lab.shell("gpu01", f"cp -p {NETPLAN} /root/ && sed -i s/00:00:10/00:00:99/ {NETPLAN} && netplan apply")
     until(lambda: "unmanaged" in lab.run("gpu01", "networkctl", "list", "rail0"), "networkd leaves rail0 alone")
     lab.shell("gpu01", f"cp -p /root/60-netkit-rails.yaml {NETPLAN} && netplan apply")
@@ -211,7 +211,7 @@ def test_another_card_is_not_taken_for_the_rail(lab: RunningLab) -> None:
     assert_as_designed(lab, built, built.hosts[0])
 
 
-def test_a_power_cut_keeps_the_disk_and_the_firmware_and_forgets_the_rest(lab: RunningLab) -> None:
+def test_a_power_cut_keeps_the_disk_and_the_firmware_and_loses_the_rest(lab: RunningLab) -> None:
     lab.shell(
         "gpu02",
         "mlnx_qos -i rail0 --pfc 1,1,1,1,1,1,1,1 >/dev/null; echo NCCL_DEBUG=WARN >>/etc/nccl.conf; "
@@ -230,7 +230,7 @@ def test_a_power_cut_keeps_the_disk_and_the_firmware_and_forgets_the_rest(lab: R
     assert row[1].split() == ["8", "4", "4"]
 
 
-def test_a_bare_host_has_its_nics_down_and_follows_what_is_installed(bare: RunningLab) -> None:
+def test_a_bare_host_has_its_nics_down_and_applies_installed_files(bare: RunningLab) -> None:
     built = fabric(BARE)
     host = built.hosts[0]
     links = json.loads(bare.run(host.name, "ip", "-j", "link"))

@@ -67,7 +67,7 @@ def test_a_oneshot_unit_runs_once_and_stays_active(host: Host) -> None:
     assert host.type("systemctl is-active -q say@a") == (3, "", "")
 
 
-def test_what_another_kind_of_host_does_to_restart_a_unit_is_what_systemctl_does(host: Host) -> None:
+def test_restarting_a_unit_equals_systemctl_restart(host: Host) -> None:
     class Others(Units):
         def restart(self, name: str) -> UnitState:
             host.ran.append(["its", "own", name])
@@ -79,7 +79,7 @@ def test_what_another_kind_of_host_does_to_restart_a_unit_is_what_systemctl_does
     assert host.ran == [["its", "own", "say@a.service"]] * 4
 
 
-def test_a_unit_that_fails_is_failed_until_it_is_forgotten(host: Host) -> None:
+def test_a_failed_unit_stays_failed_until_it_is_reset(host: Host) -> None:
     host.exit_code = 1
     code, _, complaint = host.type("systemctl restart say@a")
     assert code == 1
@@ -93,7 +93,7 @@ def test_a_unit_that_fails_is_failed_until_it_is_forgotten(host: Host) -> None:
     assert host.type("systemctl is-failed say@a") == (1, "inactive\n", "")
 
 
-def test_a_changed_unit_file_counts_after_a_reload(host: Host) -> None:
+def test_a_changed_unit_file_takes_effect_after_a_reload(host: Host) -> None:
     host.type("systemctl start say@a")
     host.write("say@.service", UNIT.replace("/bin/say", "/bin/shout"))
     host.type("systemctl restart say@a")
@@ -102,7 +102,7 @@ def test_a_changed_unit_file_counts_after_a_reload(host: Host) -> None:
     assert host.ran == [["/bin/say", "a"], ["/bin/say", "a"], ["/bin/shout", "a"]]
 
 
-def test_units_and_words_nobody_knows_are_refused(host: Host) -> None:
+def test_unknown_units_and_arguments_are_refused(host: Host) -> None:
     assert host.type("systemctl start nickel") == (
         5,
         "",
@@ -145,7 +145,7 @@ def test_no_time_span_breaks_it(text: str) -> None:
         assert systemd_run.seconds(text) >= 0
 
 
-def test_what_systemd_run_does_not_know_is_refused(host: Host) -> None:
+def test_unknown_options_of_systemd_run_are_refused(host: Host) -> None:
     assert host.type("systemd-run --on-active=soon --unit=x true")[0] == 1
     assert host.type("systemd-run --on-fire true")[0] == 1
     assert host.type("systemd-run --on-active=5")[0] == 1
@@ -153,7 +153,7 @@ def test_what_systemd_run_does_not_know_is_refused(host: Host) -> None:
 
 
 @given(st.text(max_size=200))
-def test_no_unit_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_no_unit_file_breaks_the_parser(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.mktemp("unit") / "x.service"
     path.write_bytes(text.encode("utf-8", "replace"))
     for is_strict in (True, False):
@@ -162,7 +162,7 @@ def test_no_unit_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory
 
 
 @given(st.text(max_size=200))
-def test_no_rules_break_the_reader(text: str) -> None:
+def test_no_rules_break_the_parser(text: str) -> None:
     try:
         found = udev.rules(text)
     except udev.RuleError:
@@ -170,7 +170,7 @@ def test_no_rules_break_the_reader(text: str) -> None:
     assert isinstance(udev.apply(found, udev.network_device("rail0", "0000:18:00.0")), udev.UdevOutcome)
 
 
-def test_rules_name_what_they_match_and_skip_to_labels() -> None:
+def test_rules_have_matches_and_jump_to_labels() -> None:
     text = (
         'SUBSYSTEM!="net", GOTO="end"\n'
         'KERNELS=="0000:18:00.0", NAME="rail0", ENV{SYSTEMD_WANTS}+="a@$env{NETKIT_RAIL}.service"\n'

@@ -38,7 +38,7 @@ def refusal(machine: HostMachine, line: str) -> str:
     return call.complained
 
 
-def test_mlnx_qos_sets_what_it_is_told_and_prints_the_whole_state(machine: HostMachine) -> None:
+def test_mlnx_qos_applies_settings_and_prints_the_whole_state(machine: HostMachine) -> None:
     ask(machine, "mlnx_qos -i rail0 -d os")
     ask(machine, "mlnx_qos -i rail0 --trust dscp --pfc 0,0,0,1,0,0,0,0")
     reported = ask(
@@ -49,7 +49,7 @@ def test_mlnx_qos_sets_what_it_is_told_and_prints_the_whole_state(machine: HostM
     assert machine.cards["rail1"].state == VolatileNicSettings()
 
 
-def test_mlnx_qos_maps_single_code_points_and_forgets_the_map_with_the_trust(machine: HostMachine) -> None:
+def test_mlnx_qos_maps_single_code_points_and_resets_the_map_with_the_trust(machine: HostMachine) -> None:
     ask(machine, "mlnx_qos -i rail0 --dscp2prio set,30,2 --dscp2prio set,31,7")
     state = machine.cards["rail0"].state
     assert (state.trust, state.priority_of_dscp[30], state.priority_of_dscp[31]) == ("dscp", 2, 7)
@@ -150,7 +150,7 @@ def test_ethtool_prints_counters_as_indented_names_and_numbers(machine: HostMach
     )
 
 
-def test_ethtool_shows_a_module_with_its_lanes_flags_and_limits(machine: HostMachine) -> None:
+def test_ethtool_shows_a_module_with_its_lanes_flags_and_thresholds(machine: HostMachine) -> None:
     rows = [re.split(r" +: ", line.strip(), maxsplit=1) for line in ask(machine, "ethtool -m rail0").splitlines()]
     shown = dict(rows)
     assert len(shown) == len(rows)
@@ -163,7 +163,7 @@ def test_ethtool_shows_a_module_with_its_lanes_flags_and_limits(machine: HostMac
     assert shown["Laser bias current high warning threshold"] == "125.000 mA"
 
 
-def test_copper_shows_no_light_and_an_empty_cage_is_an_error(tmp_path: Path) -> None:
+def test_copper_shows_no_optical_power_and_an_empty_cage_is_an_error(tmp_path: Path) -> None:
     copper = HostMachine(Desk(small().hosts[0], tmp_path, module=COPPER))
     text = ask(copper, "ethtool -m rail0")
     assert "Copper cable" in text
@@ -173,7 +173,7 @@ def test_copper_shows_no_light_and_an_empty_cage_is_an_error(tmp_path: Path) -> 
     assert "Input/output error" in refusal(empty, "ethtool -m rail0")
 
 
-def test_mlxreg_tells_how_long_the_link_took_and_nothing_else(machine: HostMachine) -> None:
+def test_mlxreg_reports_only_how_long_the_link_took(machine: HostMachine) -> None:
     asked = "--reg_name PDDR --get --indexes local_port=1,page_select=8"
     reported = ask(machine, f"mlxreg -d {machine.cards['rail0'].pci} {asked}")
     assert re.search(r"^time_to_link_up +\| 0x00001068$", reported, re.MULTILINE)
@@ -186,7 +186,7 @@ def test_mlxreg_tells_how_long_the_link_took_and_nothing_else(machine: HostMachi
         assert refusal(machine, f"mlxreg {line}").startswith("-E- ")
 
 
-def test_mlxreg_forces_adaptive_routing_until_the_card_is_reset(machine: HostMachine) -> None:
+def test_mlxreg_forces_adaptive_routing_until_the_nic_is_reset(machine: HostMachine) -> None:
     asked, card = "--reg_name ROCE_ACCL", machine.cards["rail0"]
     field = "adaptive_routing_forced_en"
     assert re.search(rf"^{field} +\| 0x00000000$", ask(machine, f"mlxreg -d {card.pci} {asked} --get"), re.MULTILINE)
@@ -199,7 +199,7 @@ def test_mlxreg_forces_adaptive_routing_until_the_card_is_reset(machine: HostMac
         assert refusal(machine, f"mlxreg -d {card.pci} {line}").startswith("-E- ")
 
 
-def test_mlxlink_json_has_the_shape_of_the_real_one(machine: HostMachine) -> None:
+def test_mlxlink_json_has_the_structure_of_the_real_one(machine: HostMachine) -> None:
     text = ask(machine, "mlxlink -d mlx5_0 -m -c --rx_fec_histogram --show_histogram --json")
     document = json.loads(text)
     assert document["status"] == {"code": 0, "message": "success"}
@@ -220,11 +220,11 @@ def test_mlxlink_json_has_the_shape_of_the_real_one(machine: HostMachine) -> Non
 
 
 @given(st.floats(1e-30, 0.1))
-def test_mlxlink_error_rates_can_be_read_back(rate: float) -> None:
+def test_mlxlink_error_rates_can_be_parsed(rate: float) -> None:
     assert float(mft.scientific(rate)) == pytest.approx(rate, rel=0.5)
 
 
-def test_mlxconfig_keeps_values_until_a_reset_makes_them_hold(machine: HostMachine) -> None:
+def test_mlxconfig_values_take_effect_after_a_reset(machine: HostMachine) -> None:
     machine.power_up()
     reported = ask(machine, "mlxconfig -d 0000:18:00.0 -y set CNP_DSCP_P1=4 LINK_TYPE_P1=IB")
     assert reported.rstrip().endswith("-I- Please reboot machine to load new configurations.")
@@ -236,7 +236,7 @@ def test_mlxconfig_keeps_values_until_a_reset_makes_them_hold(machine: HostMachi
     assert again.firmware.current("0000:40:00.0", "CNP_DSCP_P1") == 48
 
 
-def test_mlxconfig_asks_first_and_refuses_what_it_does_not_know(machine: HostMachine) -> None:
+def test_mlxconfig_asks_first_and_refuses_unknown_settings(machine: HostMachine) -> None:
     machine.power_up()
     code, _ = type_at(machine, "mlxconfig -d mlx5_0 set CNP_DSCP_P1=4", answer="n")
     assert (code, machine.firmware.next("0000:18:00.0", "CNP_DSCP_P1")) == (3, 48)
@@ -247,7 +247,7 @@ def test_mlxconfig_asks_first_and_refuses_what_it_does_not_know(machine: HostMac
     assert "Failed to parse" in refusal(machine, "mlxconfig -d mlx5_0 -y set LINK_TYPE_P1=0")
 
 
-def test_ibv_devinfo_tells_the_mtu_of_a_device(machine: HostMachine) -> None:
+def test_ibv_devinfo_prints_the_mtu_of_a_device(machine: HostMachine) -> None:
     assert "active_mtu:\t\t4096 (5)" in ask(machine, "ibv_devinfo -d mlx5_0")
     assert refusal(machine, "ibv_devinfo -d mlx5_7")
 
@@ -257,7 +257,7 @@ def test_the_roce_mtu_is_the_largest_that_fits(mtu_bytes: int, mtu: int) -> None
     assert active_mtu(mtu_bytes) == mtu
 
 
-def test_mlxlink_tells_its_version(machine: HostMachine) -> None:
+def test_mlxlink_prints_its_version(machine: HostMachine) -> None:
     assert ask(machine, "mlxlink --version").startswith("mlxlink, mft 4.34.1-10, built on ")
 
 
@@ -282,7 +282,7 @@ def with_model(model: str) -> Fabric:
     return small({"hosts": {"model": model, "pci": ["0000:18:00.0", "0000:40:00.0"]}})
 
 
-def test_broadcoms_nics_have_three_classes_and_take_the_priority_of_a_port(tmp_path: Path) -> None:
+def test_broadcom_nics_have_three_classes_and_accept_the_priority_of_a_port(tmp_path: Path) -> None:
     machine = of_model("mi300x-thor2", tmp_path)
     ask(machine, "dcb ets set dev rail0 prio-tc 3:1 6:2 tc-tsa 0:ets 1:ets 2:strict tc-bw 0:10 1:90 2:0")
     ask(machine, "dcb app replace dev rail0 dgram-port-prio 4791:3")
@@ -300,7 +300,7 @@ def test_broadcoms_nics_have_three_classes_and_take_the_priority_of_a_port(tmp_p
     assert "Broadcom Inc. and subsidiaries BCM57608" in ask(machine, "lspci")
 
 
-def test_amds_nics_are_set_with_nicctl_and_answer_marks_from_then_on(tmp_path: Path) -> None:
+def test_amd_nics_are_configured_with_nicctl_and_then_answer_marks(tmp_path: Path) -> None:
     machine = of_model("mi355x-pollara", tmp_path)
     assert refusal(machine, "dcb pfc show dev rail0") == "RTNETLINK answers: Operation not supported\n"
     fabric = with_model("mi355x-pollara")
@@ -325,11 +325,11 @@ def test_amds_nics_are_set_with_nicctl_and_answer_marks_from_then_on(tmp_path: P
         ("nicctl update qos pfc --priority 3 4", "bad argument 4"),
     ],
 )
-def test_nicctl_refuses_what_a_card_would(tmp_path: Path, line: str, text: str) -> None:
+def test_nicctl_refuses_what_a_nic_would(tmp_path: Path, line: str, text: str) -> None:
     assert refusal(of_model("mi355x-pollara", tmp_path), line) == f"Error: {text}\n"
 
 
-def test_only_cards_with_two_ports_have_parameters_of_the_second(tmp_path: Path, machine: HostMachine) -> None:
+def test_only_nics_with_two_ports_have_parameters_of_the_second(tmp_path: Path, machine: HostMachine) -> None:
     pci = ["0000:18:00.0", "0000:18:00.1"]
     two = HostMachine(Desk(small({"hosts": {"model": "hgx-b300-2x400g", "pci": pci}}).hosts[0], tmp_path))
     ask(two, "mlxconfig -d 0000:18:00.1 -y set CNP_DSCP_P2=4")

@@ -39,7 +39,7 @@ CHANGES: list[dict[str, Any]] = [
 NAMES = ("leaf01", "spine01")
 
 SHOWN = (
-    # The management plane, and what Linux namespaces cannot do: shown to whoever asks, never made.
+    # The management plane, and what Linux namespaces cannot do: shown, but never applied.
     r"bridge domain br_default ageing \d+",
     r"interface (swp\w+|vlan\d+) storm-control unknown-unicast \d+",
     r"interface vlan\d+ description rail\d",
@@ -59,7 +59,7 @@ SHOWN = (
     r"system syslog server \S+ (port|protocol|vrf) \S+",
 )
 DEFAULTS: dict[str, Value] = {
-    # What the switch does anyway; any other value changes what it does.
+    # The defaults of the switch; any other value has an effect.
     r"interface swp\w+ link mtu 9216": 9000,
     r"interface vlan\d+ link mtu 9216": 9000,
     r"interface swp\w+ link state up \{\}": None,
@@ -92,7 +92,7 @@ COSMETIC = (
 
 @cache
 def accepted(version: str, change_index: int, name: str) -> tuple[Tree, CumulusSwitch]:
-    """Return a rendered configuration as normalised by the schema."""
+    """A rendered configuration as normalised by the schema."""
     fabric = intents.fabric(intents.on_platform("nvue", version, CHANGES[change_index]))
     chassis = CumulusSwitch(fabric.switch(name).model, version)
     items = load(rendered(fabric, name)["startup.yaml"])
@@ -106,7 +106,7 @@ def accepted(version: str, change_index: int, name: str) -> tuple[Tree, CumulusS
 
 
 def cases(*, daily: tuple[str, ...] = VERSIONS) -> Iterator[Any]:
-    """Yield version, change and device; those of other versions than the daily ones are for the lane whole."""
+    """Yield version, change and device; releases other than the default ones run in the lane whole."""
     for version in VERSIONS:
         for at, changes in enumerate(CHANGES):
             for name in NAMES:
@@ -115,12 +115,12 @@ def cases(*, daily: tuple[str, ...] = VERSIONS) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("version", "change_index", "name"), list(cases()))
-def test_what_is_rendered_is_accepted(version: str, change_index: int, name: str) -> None:
+def test_rendered_configurations_are_accepted(version: str, change_index: int, name: str) -> None:
     assert rules.broken(*accepted(version, change_index, name)) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_rendered_for_the_first_boot_is_accepted(version: str) -> None:
+def test_configurations_for_the_first_boot_are_accepted(version: str) -> None:
     fabric = intents.fabric(intents.on_platform("nvue", version))
     (device,) = render(fabric, [fabric.switch("leaf01")], ENGINE, ztp=True)
     chassis = CumulusSwitch(fabric.switch("leaf01").model, version)
@@ -130,7 +130,7 @@ def test_what_is_rendered_for_the_first_boot_is_accepted(version: str) -> None:
     for line in lines:
         tree = merged(known, tree, change(known, "set", shlex.split(line)[2:]).set)
     assert len(list(leaves(tree))) == len(lines)
-    # What the factory has eth0 ask a DHCP server for must be gone: a second address, a second default route.
+    # The DHCP client of the factory's eth0 must be gone: it would add an address and a default route.
     running = factory(known, chassis)
     for line in device.files["ztp.sh"].splitlines():
         _, verb, *words = shlex.split(line, comments=True) if line.startswith("nv ") else ("", "")
@@ -146,7 +146,7 @@ def test_what_is_rendered_for_the_first_boot_is_accepted(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_deploy_to_a_factory_switch_takes_its_dhcp_client_away(version: str) -> None:
+def test_a_deploy_to_a_factory_switch_removes_its_dhcp_client(version: str) -> None:
     fabric = intents.fabric(intents.on_platform("nvue", version))
     chassis = CumulusSwitch(fabric.switch("leaf01").model, version)
     before = factory(schema(chassis.version), chassis)
@@ -178,7 +178,7 @@ def value_at(tree: Tree, path: TreePath) -> Value:
 
 
 @pytest.mark.parametrize(("version", "change_index", "name"), list(cases(daily=VERSIONS[-1:])))
-def test_every_leaf_counts_or_is_listed(version: str, change_index: int, name: str) -> None:
+def test_every_leaf_has_an_effect_or_is_listed(version: str, change_index: int, name: str) -> None:
     tree, chassis = accepted(version, change_index, name)
     state = switch_state(tree, chassis)
     for path in silent(tree, chassis):
@@ -192,7 +192,7 @@ def test_every_leaf_counts_or_is_listed(version: str, change_index: int, name: s
 
 
 def changed(tree: Tree, path: TreePath, value: Value, chassis: CumulusSwitch) -> Tree:
-    """Return the tree with another value; None disables the interface."""
+    """The tree with another value; None disables the interface."""
     if value is None:
         path, value = path[:-1], {"down": {}}
     elif path[-1] in {"enable", "state"}:
@@ -217,7 +217,7 @@ def test_no_list_names_what_is_never_rendered() -> None:
 
 
 @pytest.mark.parametrize("version", ["5.9.2", "5.14.0", "5.16.1"])
-def test_what_is_only_shown_is_shown(version: str, tmp_path: Path) -> None:
+def test_settings_that_are_only_shown_are_shown(version: str, tmp_path: Path) -> None:
     switch = desk(tmp_path, version, attachment="vlan")
     tree = switch.switch.system.applied
     found = [

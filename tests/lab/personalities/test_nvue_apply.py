@@ -28,14 +28,14 @@ def apply(terminal: Desk, *lines: str, options: str = "-y") -> tuple[int, str]:
     return terminal.type(f"nv config apply {options}")
 
 
-def test_apply_makes_it_real_and_saves_it(terminal: Desk) -> None:
+def test_apply_takes_effect_and_saves(terminal: Desk) -> None:
     assert apply(terminal, "set interface swp33s0 link mtu 9000") == (0, "applied_and_saved [rev_id: 3]\n")
     assert port(terminal, "swp33s0").mtu_bytes == 9000
     terminal.restart()
     assert port(terminal, "swp33s0").mtu_bytes == 9000
 
 
-def test_what_is_not_saved_is_gone_after_a_restart(terminal: Desk) -> None:
+def test_unsaved_changes_are_lost_after_a_restart(terminal: Desk) -> None:
     apply(terminal, "set system config auto-save state disabled")
     terminal.type("nv config save")
     assert apply(terminal, "set interface swp33s0 link mtu 9000") == (0, "applied [rev_id: 4]\n")
@@ -45,7 +45,7 @@ def test_what_is_not_saved_is_gone_after_a_restart(terminal: Desk) -> None:
     assert terminal.type("nv config diff") == (0, "")
 
 
-def test_what_is_not_confirmed_goes_away_by_itself(terminal: Desk) -> None:
+def test_an_unconfirmed_change_reverts_by_itself(terminal: Desk) -> None:
     apply(terminal, "set interface swp33s0 link mtu 9000", options="-y --confirm 1s")
     store = terminal.switch.system.store
     until(lambda: store.revisions[3].state == "ays_fail", "the change is taken back, of which this is the last")
@@ -60,14 +60,14 @@ def test_what_is_not_confirmed_goes_away_by_itself(terminal: Desk) -> None:
     assert store.revisions[3].state == "ays_fail"
 
 
-def test_what_is_confirmed_stays(terminal: Desk) -> None:
+def test_a_confirmed_change_stays(terminal: Desk) -> None:
     apply(terminal, "set interface swp33s0 link mtu 9000", options="-y --confirm 600s")
     assert terminal.type("nv config apply --confirm-yes") == (0, "applied_and_saved [rev_id: 3]\n")
     terminal.restart()
     assert port(terminal, "swp33s0").mtu_bytes == 9000
 
 
-def test_a_restart_within_the_window_goes_back(terminal: Desk) -> None:
+def test_a_restart_within_the_window_reverts(terminal: Desk) -> None:
     apply(terminal, "set interface swp33s0 link mtu 9000", options="-y --confirm 600s")
     assert port(terminal, "swp33s0").mtu_bytes == 9000
     terminal.restart()
@@ -76,7 +76,7 @@ def test_a_restart_within_the_window_goes_back(terminal: Desk) -> None:
     assert terminal.type("nv config apply --confirm-yes")[0] == 1
 
 
-def test_an_apply_the_routing_daemons_refuse_changes_nothing(terminal: Desk) -> None:
+def test_an_apply_that_the_routing_daemons_refuse_changes_nothing(terminal: Desk) -> None:
     before = terminal.node.reported[-1]
     terminal.node.refusal = "line 7: unknown command"
     code, printed = apply(terminal, "set interface swp33s0 link mtu 9000", "set router bgp graceful-shutdown enabled")
@@ -89,7 +89,7 @@ def test_an_apply_the_routing_daemons_refuse_changes_nothing(terminal: Desk) -> 
     assert terminal.type("nv show interface swp33s0 link mtu --applied") == (0, "9216\n")
 
 
-def test_the_account_lives_as_long_as_its_entry(terminal: Desk) -> None:
+def test_the_account_exists_as_long_as_its_entry(terminal: Desk) -> None:
     passwd = terminal.node.file("/etc/passwd")
     passwd.parent.mkdir(parents=True)
     passwd.write_text("root:x:0\ncumulus:x:0\nsshd:x:7\n", encoding="utf-8")
@@ -103,7 +103,7 @@ def test_the_account_lives_as_long_as_its_entry(terminal: Desk) -> None:
     assert terminal.switch.https("GET", "/nvue_v1/system", {}, b"", "cumulus")[0] == 200
 
 
-def test_an_apply_that_fails_quietly_says_so_and_exits_with_0(terminal: Desk) -> None:
+def test_an_apply_that_fails_silently_exits_with_0(terminal: Desk) -> None:
     before = terminal.node.reported[-1]
     terminal.switch.fail_apply_quietly = True
     code, printed = apply(terminal, "set interface swp33s0 link mtu 9000")
@@ -136,7 +136,7 @@ def test_a_rollback_restores_what_ran(terminal: Desk) -> None:
     assert terminal.type("nv config diff 2 applied") == (0, "")
 
 
-def test_a_secret_shown_can_be_handed_in_again(terminal: Desk) -> None:
+def test_a_displayed_secret_can_be_set_again(terminal: Desk) -> None:
     before = terminal.node.reported[-1]
     assert before.snmp is not None
     assert "SNMP_AUTH" in before.snmp.users[0].auth_secret
@@ -149,7 +149,7 @@ def test_a_secret_shown_can_be_handed_in_again(terminal: Desk) -> None:
     assert terminal.node.reported[-1] == before
 
 
-def test_a_switch_boots_as_the_factory_made_it(tmp_path: Path) -> None:
+def test_a_switch_boots_with_factory_defaults(tmp_path: Path) -> None:
     device = intents.fabric(intents.values()).switch("leaf01")
     node = RecordingNode(device, tmp_path / "saved")
     switch = Nvue(node)

@@ -48,26 +48,26 @@ def is_established(lab: RunningLab, device: str) -> bool:
 
 
 def revision(lab: RunningLab, device: str) -> str:
-    """Return the number of the applied revision."""
+    """The number of the applied revision."""
     found = json.loads(lab.shell(device, "nv config history -o json"))
     saved = [int(number) for number in found if found[number]["state"] == "applied_and_saved"]
     return str(max(saved))
 
 
 def difference(lab: RunningLab, device: str) -> str:
-    """Return what frr-reload.py would still change."""
+    """The changes that frr-reload.py would still make."""
     out = lab.run(device, "/usr/lib/frr/frr-reload.py", "--test", "--stdout", "/etc/frr/frr.conf")
     return out[out.index("Lines To") :] if "Lines To" in out else ""
 
 
 @pytest.mark.parametrize("device", ["leaf01", "spine02"])
-def test_what_frr_runs_is_what_it_was_told(lab: RunningLab, device: str) -> None:
-    lab.lab("restart", device)  # FRR's daemons take a new hostname only when they start
+def test_frr_runs_its_generated_configuration(lab: RunningLab, device: str) -> None:
+    lab.lab("restart", device)  # FRR's daemons use a new hostname only after a restart
     until(lambda: is_established(lab, device), "the sessions are back")
     assert difference(lab, device) == ""
 
 
-def test_links_and_addresses_are_made(lab: RunningLab) -> None:
+def test_links_and_addresses_are_configured(lab: RunningLab) -> None:
     links = {link["ifname"]: link for link in json.loads(lab.run("leaf01", "ip", "-j", "addr"))}
     leaf = FABRIC.switch("leaf01")
     assert leaf.vlan is not None
@@ -78,7 +78,7 @@ def test_links_and_addresses_are_made(lab: RunningLab) -> None:
     assert leaf.loopback in {found["local"] for found in links["lo"]["addr_info"]}
 
 
-def test_cabling_is_seen_as_designed(lab: RunningLab) -> None:
+def test_cabling_is_as_designed(lab: RunningLab) -> None:
     leaf = FABRIC.switch("leaf01")
     wanted = {port.name: (port.peer, port.peer_port) for port in leaf.fabric_ports}
 
@@ -96,7 +96,7 @@ def test_cabling_is_seen_as_designed(lab: RunningLab) -> None:
     until(lambda: seen() == wanted, f"LLDP shows {wanted}")
 
 
-def test_what_is_not_confirmed_is_taken_back_from_kernel_and_frr(lab: RunningLab) -> None:
+def test_an_unconfirmed_change_is_reverted_in_kernel_and_frr(lab: RunningLab) -> None:
     before = lab.run("leaf01", "vtysh", "-c", "show running-config")
     moves = shown(lab, "leaf01", "interface swp33s0 link stats")["carrier-transitions"]
     sets = "nv set interface swp33s0 link state down; nv set router bgp graceful-shutdown enabled"
@@ -107,7 +107,7 @@ def test_what_is_not_confirmed_is_taken_back_from_kernel_and_frr(lab: RunningLab
     assert shown(lab, "leaf01", "interface swp33s0 link stats")["carrier-transitions"] == moves + 2
 
 
-def test_a_power_cut_before_the_confirmation_goes_back(lab: RunningLab) -> None:
+def test_a_power_cut_before_the_confirmation_reverts(lab: RunningLab) -> None:
     lab.shell("leaf02", f"nv set interface swp33s0 link state down; {APPLY} --confirm 30m")
     assert shown(lab, "leaf02", "interface swp33s0 link")["admin-status"] == "down"
     assert lab.lab("restart", "leaf02").returncode == 0
@@ -125,7 +125,7 @@ def test_a_drained_neighbor_carries_no_traffic(lab: RunningLab) -> None:
         return {hop["interfaceName"] for hop in hops if hop.get("fib")}
 
     until(lambda: ports("leaf01") == {"swp33s0", "swp33s1"}, "both spines are used")
-    left = difference(lab, "leaf01")  # its hostname from the factory, unless it was restarted since
+    left = difference(lab, "leaf01")  # its factory hostname, unless it was restarted since
     lab.shell("leaf01", f"nv set vrf default router bgp neighbor swp33s1 graceful-shutdown enabled; {APPLY}")
     until(lambda: ports("leaf01") == {"swp33s0"}, "only one spine is used")
     assert is_established(lab, "leaf01")
@@ -134,7 +134,7 @@ def test_a_drained_neighbor_carries_no_traffic(lab: RunningLab) -> None:
     until(lambda: ports("leaf01") == {"swp33s0", "swp33s1"}, "both spines are used again")
 
 
-def test_what_frr_refuses_is_not_applied(lab: RunningLab) -> None:
+def test_a_change_that_frr_refuses_is_not_applied(lab: RunningLab) -> None:
     before = lab.run("spine01", "vtysh", "-c", "show running-config")
     done = lab.ssh("spine01", f"nv set router bfd profile underlay min-rx-interval 4294967; {APPLY}")
     assert done.returncode == 1
@@ -144,7 +144,7 @@ def test_what_frr_refuses_is_not_applied(lab: RunningLab) -> None:
     lab.shell("spine01", "nv config detach")
 
 
-def test_an_apply_asks_first(lab: RunningLab) -> None:
+def test_an_apply_asks_for_confirmation(lab: RunningLab) -> None:
     lab.shell("spine01", "nv set interface swp1s0 description asked")
     done = lab.ssh("spine01", "nv config apply", stdin="n\n")
     assert (done.returncode, "Are you sure?" in done.stdout) == (1, True)

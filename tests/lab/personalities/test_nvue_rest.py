@@ -77,7 +77,7 @@ def test_a_whole_configuration_replaces_the_other(terminal: Desk) -> None:
     assert " bgp graceful-shutdown" in terminal.node.reported[-1].frr
 
 
-def test_what_waits_for_confirmation_is_confirmed_by_another_apply(terminal: Desk) -> None:
+def test_a_pending_change_is_confirmed_by_another_apply(terminal: Desk) -> None:
     number = begin(terminal)
     call(terminal, "PATCH", f"/system?rev={number}", {"hostname": "other"})
     shown = apply(
@@ -92,7 +92,7 @@ def test_what_waits_for_confirmation_is_confirmed_by_another_apply(terminal: Des
     assert call(terminal, "GET", "/system/hostname?rev=startup") == (200, "other")
 
 
-def test_an_invalid_revision_says_where(terminal: Desk) -> None:
+def test_an_invalid_revision_reports_where(terminal: Desk) -> None:
     number = begin(terminal)
     call(terminal, "DELETE", f"/router/bgp/router-id?rev={number}")
     assert apply(terminal, number) == {
@@ -115,7 +115,7 @@ def test_an_invalid_revision_says_where(terminal: Desk) -> None:
     }
 
 
-def test_without_a_yes_nothing_is_applied(terminal: Desk) -> None:
+def test_without_confirmation_nothing_is_applied(terminal: Desk) -> None:
     number = begin(terminal)
     call(terminal, "PATCH", f"/system?rev={number}", {"hostname": "other"})
     status, shown = call(terminal, "PATCH", f"/revision/{number}", {"state": "apply"})
@@ -123,7 +123,7 @@ def test_without_a_yes_nothing_is_applied(terminal: Desk) -> None:
     assert call(terminal, "GET", "/system/hostname?rev=applied") == (200, "leaf01")
 
 
-def test_lines_of_commands_are_a_patch_too(terminal: Desk) -> None:
+def test_a_list_of_commands_is_a_patch_too(terminal: Desk) -> None:
     number = begin(terminal)
     lines = "nv set interface swp33s0-1 link mtu 9000\nnv unset interface swp33s0 description\n"
     assert call(terminal, "PATCH", f"/?rev={number}", lines) == (200, {})
@@ -131,7 +131,7 @@ def test_lines_of_commands_are_a_patch_too(terminal: Desk) -> None:
     assert call(terminal, "GET", "/interface/swp33s1/link/mtu?rev=applied") == (200, 9000)
 
 
-def test_only_what_is_included_is_sent(terminal: Desk) -> None:
+def test_only_included_parts_are_sent(terminal: Desk) -> None:
     status, shown = call(terminal, "GET", "/interface?include=/*/link/oper-status&include=/swp33s0/type")
     assert status == 200
     assert shown["swp33s0"] == {"link": {"oper-status": "up"}, "type": "swp"}
@@ -158,7 +158,7 @@ def test_only_what_is_included_is_sent(terminal: Desk) -> None:
         ("DELETE", "/nonsense?rev=3", None, 404),
     ],
 )
-def test_what_makes_no_sense_is_refused(terminal: Desk, method: str, target: str, body: object, status: int) -> None:
+def test_malformed_requests_are_refused(terminal: Desk, method: str, target: str, body: object, status: int) -> None:
     assert begin(terminal) == "3"
     found, shown = call(terminal, method, target, body)
     assert (found, shown["status"]) == (status, status)
@@ -183,7 +183,7 @@ def test_what_is_not_json_is_refused(terminal: Desk) -> None:
         assert terminal.switch.https("PATCH", "/nvue_v1/?rev=3", {}, body)[0] == 400
 
 
-def test_nobody_answers_once_the_api_is_off(terminal: Desk) -> None:
+def test_a_disabled_api_does_not_answer(terminal: Desk) -> None:
     number = begin(terminal)
     assert call(terminal, "PATCH", f"/system/api?rev={number}", {"state": "disabled"})[0] == 200
     apply_body = json.dumps({"state": "apply", **YES}).encode()

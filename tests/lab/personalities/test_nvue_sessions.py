@@ -33,7 +33,7 @@ def steady(printed: str) -> str:
 
 
 @pytest.mark.parametrize("file", SESSIONS, ids=lambda file: file.stem)
-def test_session_goes_as_written(file: Path, tmp_path: Path) -> None:
+def test_session_matches_the_recording(file: Path, tmp_path: Path) -> None:
     text = file.read_text(encoding="utf-8")
     terminal = desk(tmp_path, text.splitlines()[0].removeprefix("release "))
     terminal.files = FOLDER

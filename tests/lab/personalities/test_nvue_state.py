@@ -50,7 +50,7 @@ def tree_of(known: NvueSchemaNode, text: str) -> Tree:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_frr_is_told_as_written(case: str) -> None:
+def test_frr_configuration_matches_the_golden_file(case: str) -> None:
     version, name, changes = CASES[case]
     fabric = intents.fabric(intents.on_platform("nvue", version, changes))
     chassis = CumulusSwitch(SN5600, version)
@@ -62,7 +62,7 @@ def test_frr_is_told_as_written(case: str) -> None:
 
 
 def state(*lines: str, version: str = "5.16.1") -> SwitchState:
-    """Return the state after some commands on an unconfigured switch."""
+    """The state after some commands on an unconfigured switch."""
     chassis = CumulusSwitch(SN5600, version)
     known = schema(chassis.version)
     tree: Tree = {}
@@ -94,14 +94,14 @@ def test_roce_mode_brings_its_documented_defaults() -> None:
     )
 
 
-def test_a_switch_without_roce_pauses_nothing_and_trusts_no_dscp() -> None:
+def test_a_switch_without_roce_has_no_pfc_and_trusts_no_dscp() -> None:
     plain = qos()
     assert (plain.pfc_priorities, plain.priority_of_dscp, plain.cable_length_m) == (frozenset(), (), 0)
     assert plain.class_of_priority == tuple(range(8))
     assert plain.ecn == {0: EcnState(150_000, 1_500_000, 100)}
 
 
-def test_lossy_roce_marks_and_does_not_pause() -> None:
+def test_lossy_roce_marks_without_pauses() -> None:
     lossy = qos("qos roce state enabled", "qos roce mode lossy")
     assert (lossy.pfc_priorities, sorted(lossy.ecn)) == (frozenset(), [0, 3])
 
@@ -119,7 +119,7 @@ def test_watchdog_times_follow_from_polls(lines: tuple[str, ...], wanted: Watchd
     assert qos(*LOSSLESS, *lines).watchdog == wanted
 
 
-def test_the_lossless_priority_can_be_moved() -> None:
+def test_the_lossless_priority_can_be_changed() -> None:
     moved = qos(
         *LOSSLESS,
         "qos pfc default-global switch-priority 2",
@@ -135,12 +135,12 @@ def test_the_lossless_priority_can_be_moved() -> None:
 
 
 @pytest.mark.parametrize("way", ["rx", "tx"])
-def test_pfc_needs_both_ways(way: str) -> None:
+def test_pfc_needs_both_directions(way: str) -> None:
     off = qos(*LOSSLESS, "qos pfc default-global switch-priority 3", f"qos pfc default-global {way} disable")
     assert off.pfc_priorities == frozenset()
 
 
-def test_ports_exist_as_cages_are_split() -> None:
+def test_ports_follow_the_breakout_of_cages() -> None:
     split = state(
         "interface swp1 link breakout 4x",
         "interface swp1s3 link state down",
@@ -188,7 +188,7 @@ PATHS = [path for path, _ in leaves(WHOLE)]
 
 @st.composite
 def parts(draw: st.DrawFn) -> Tree:
-    """Return the whole configuration without some of its leaves."""
+    """The whole configuration without some of its leaves."""
     tree = WHOLE
     for path in draw(st.lists(st.sampled_from(PATHS), max_size=12, unique=True)):
         tree = without(tree, path)
@@ -196,7 +196,7 @@ def parts(draw: st.DrawFn) -> Tree:
 
 
 @given(running=parts(), intended=parts())
-def test_a_difference_leads_from_one_to_the_other(running: Tree, intended: Tree) -> None:
+def test_a_difference_leads_from_one_tree_to_the_other(running: Tree, intended: Tree) -> None:
     found = difference(running, intended)
     between = merged(KNOWN, running, found.removed)
     assert merged(KNOWN, between, found.added) == intended
@@ -205,12 +205,12 @@ def test_a_difference_leads_from_one_to_the_other(running: Tree, intended: Tree)
 
 
 @given(tree=parts())
-def test_what_is_written_is_read_again(tree: Tree) -> None:
+def test_trees_survive_a_round_trip(tree: Tree) -> None:
     assert load(dump(tree)) == tree
 
 
 @pytest.mark.parametrize("text", ["state: on", "state: off", "state: 'on'", "state: yes", "state: 0x10", "state: 1.0"])
-def test_words_stay_words(text: str) -> None:
+def test_words_stay_strings(text: str) -> None:
     found = load(text)
     assert isinstance(found, dict)
     assert found["state"] == (16 if "0x" in text else text.split()[1].strip("'"))
@@ -218,7 +218,7 @@ def test_words_stay_words(text: str) -> None:
 
 @settings(max_examples=examples(300))
 @given(text=st.text() | st.binary().map(lambda raw: raw.decode("latin-1")) | st.sampled_from(["- set: [", "nv set 'x"]))
-def test_no_text_breaks_the_reader(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_no_text_breaks_the_parser(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     system = READER.setdefault("system", desk(tmp_path_factory.mktemp("reader")).switch.system)
     with contextlib.suppress(NvueCommandError):
         read(system, text)

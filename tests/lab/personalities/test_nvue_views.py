@@ -28,7 +28,7 @@ def asked(terminal: Desk) -> Iterator[str]:
 
 
 def answering(folder: Path, version: str) -> Desk:
-    """Return a switch on which FRR and lldpd answer."""
+    """A switch on which FRR and lldpd answer."""
     terminal = desk(folder, version, attachment="vlan")
     answers = json.loads((FOLDER / "answers.json").read_text(encoding="utf-8"))
     terminal.node.answers = {command: json.dumps(answer) for command, answer in answers.items()}
@@ -36,7 +36,7 @@ def answering(folder: Path, version: str) -> Desk:
 
 
 @pytest.mark.parametrize("version", ["5.9.2", "5.16.1"])
-def test_views_are_as_written(version: str, tmp_path: Path) -> None:
+def test_views_match_the_golden_files(version: str, tmp_path: Path) -> None:
     terminal = answering(tmp_path, version)
     shown = {path: terminal.show(path) for path in asked(terminal)}
     for path, aspects in ((path, aspects) for path, aspects in ASPECTS.items() if path in shown):
@@ -55,7 +55,7 @@ def test_views_are_as_written(version: str, tmp_path: Path) -> None:
 PARTS = ("qos/pfc-watchdog", "counters/qos", "link/phy/health", "link/mtu")
 
 
-def test_parts_of_all_ports_are_shown_at_once(tmp_path: Path) -> None:
+def test_details_of_all_ports_are_shown_at_once(tmp_path: Path) -> None:
     terminal = answering(tmp_path, "5.16.1")
     for part in PARTS:
         shown = terminal.show(f"interface --view=include=/*/{part}")
@@ -69,13 +69,13 @@ def test_parts_of_all_ports_are_shown_at_once(tmp_path: Path) -> None:
     assert (set(both), set(both["link"])) == ({"qos", "link"}, {"mtu"})
 
 
-def test_older_releases_show_no_parts(tmp_path: Path) -> None:
+def test_older_releases_show_no_details(tmp_path: Path) -> None:
     code, printed = answering(tmp_path, "5.9.2").type("nv show interface --view=include=/*/counters/qos -o json")
     assert (code, "invalid choice" in printed) == (2, True)
 
 
 @pytest.mark.parametrize(("version", "is_detailed"), [("5.11.0", True), ("5.12.0", False), ("5.16.1", False)])
-def test_neighbors_are_brief_from_5_12_on(version: str, is_detailed: bool, tmp_path: Path) -> None:
+def test_neighbors_are_brief_since_5_12(version: str, is_detailed: bool, tmp_path: Path) -> None:
     terminal = answering(tmp_path, version)
     detailed = terminal.show("vrf default router bgp neighbor --view detail")
     assert (terminal.show("vrf default router bgp neighbor") == detailed) is is_detailed
@@ -83,7 +83,7 @@ def test_neighbors_are_brief_from_5_12_on(version: str, is_detailed: bool, tmp_p
 
 
 @pytest.mark.parametrize("form", ["auto", "json", "yaml", "native"])
-def test_every_view_has_every_form(form: str, tmp_path: Path) -> None:
+def test_every_view_has_every_format(form: str, tmp_path: Path) -> None:
     terminal = answering(tmp_path, "5.16.1")
     paths = list(asked(terminal))
     assert len(paths) > 12
@@ -92,7 +92,7 @@ def test_every_view_has_every_form(form: str, tmp_path: Path) -> None:
         assert (code, bool(printed.strip())) == (0, True), path
 
 
-def test_views_are_calm_when_frr_and_lldpd_are_not_there(tmp_path: Path) -> None:
+def test_views_work_without_frr_and_lldpd(tmp_path: Path) -> None:
     terminal = desk(tmp_path)
     terminal.node.answers = {
         "bgpd: show bgp neighbors json": "% no such command",
@@ -133,7 +133,7 @@ EFFECTS = (
 
 
 @pytest.mark.parametrize(("lines", "path", "wanted"), EFFECTS, ids=[path for _, path, _ in EFFECTS])
-def test_what_is_set_its_view_shows(lines: tuple[str, ...], path: str, wanted: object, tmp_path: Path) -> None:
+def test_a_view_shows_configured_values(lines: tuple[str, ...], path: str, wanted: object, tmp_path: Path) -> None:
     terminal = desk(tmp_path)
     assert terminal.show(path) != wanted
     for line in lines:
@@ -145,7 +145,7 @@ def test_what_is_set_its_view_shows(lines: tuple[str, ...], path: str, wanted: o
 @pytest.mark.parametrize(
     ("rate", "said"), [(0.0, "15E-255"), (2.4e-9, "24E-10"), (1e-8, "10E-9"), (3.5e-5, "35E-6"), (0.5, "50E-2")]
 )
-def test_error_rates_are_written_as_the_switch_does(rate: float, said: str) -> None:
+def test_error_rates_have_the_format_of_the_switch(rate: float, said: str) -> None:
     assert ber(rate) == said
 
 

@@ -24,10 +24,10 @@ VLAN = {"attachment": "vlan"}
     ("version", "changes"),
     [
         *((version, changes) for version in BRANCHES for changes in ({}, VLAN, DRAINED)),
-        *((version, TRADITIONAL) for version in BRANCHES if version >= "202311"),  # 202305 has no layout for the model
+        *((version, TRADITIONAL) for version in BRANCHES if version >= "202311"),  # 202305 lacks the model's layout
     ],
 )
-def test_every_branch_takes_what_is_rendered_for_it(tmp_path: Path, version: str, changes: Mapping[str, Any]) -> None:
+def test_every_branch_accepts_what_is_rendered_for_it(tmp_path: Path, version: str, changes: Mapping[str, Any]) -> None:
     designed = fabric(version, changes)
     for switch in designed.switches:
         folder = tmp_path / switch.name
@@ -40,7 +40,7 @@ def test_every_branch_takes_what_is_rendered_for_it(tmp_path: Path, version: str
 
 
 @pytest.mark.parametrize("changes", [{}, VLAN, DRAINED])
-def test_unified_mode_is_taken(tmp_path: Path, changes: Mapping[str, Any]) -> None:
+def test_unified_mode_is_accepted(tmp_path: Path, changes: Mapping[str, Any]) -> None:
     designed = fabric("202511", UNIFIED, changes)
     for switch in designed.switches:
         folder = tmp_path / switch.name
@@ -49,7 +49,7 @@ def test_unified_mode_is_taken(tmp_path: Path, changes: Mapping[str, Any]) -> No
         assert state.frr.count(" interface peer-group ") == len([port for port in switch.ports if port.role != "host"])
 
 
-def test_unified_mode_with_policy_is_not_taken_before_its_branch() -> None:
+def test_unified_mode_with_policy_is_refused_before_its_branch() -> None:
     tables = parse(files(fabric("202511", UNIFIED), "leaf01")["config_db.json"])
     found = problems(tables, schema(202411))
     assert [line for line in found if "route_map_in" in line] == [
@@ -57,7 +57,7 @@ def test_unified_mode_with_policy_is_not_taken_before_its_branch() -> None:
     ]
 
 
-def test_leaves_of_the_shipped_mixed_fabric_are_taken(tmp_path: Path) -> None:
+def test_leaves_of_the_shipped_mixed_fabric_are_accepted(tmp_path: Path) -> None:
     designed = design.build(load(ROOT / "inventory" / "mixed").intent, Catalog())
     leaves = [switch for switch in designed.switches if switch.platform == "sonic"]
     assert len(leaves) >= 4
@@ -67,7 +67,7 @@ def test_leaves_of_the_shipped_mixed_fabric_are_taken(tmp_path: Path) -> None:
         assert len(Bench(folder, designed, switch.name).node.states) == 1
 
 
-def test_what_was_rendered_is_what_is_shown_beside_the_rows_of_the_image(tmp_path: Path) -> None:
+def test_rendered_rows_are_shown_with_the_rows_of_the_image(tmp_path: Path) -> None:
     designed = fabric()
     _, shown, _ = Bench(tmp_path, designed).type("show runningconfiguration all")
     rendered = json.loads(files(designed, "leaf01")["config_db.json"])
@@ -131,7 +131,7 @@ HARMS: list[tuple[Callable[[Tables], object], str]] = [
 
 
 @pytest.mark.parametrize(("harm", "problem"), HARMS, ids=[problem[:60] for _, problem in HARMS])
-def test_what_is_wrong_is_refused_with_its_reason(harm: Callable[[Tables], object], problem: str) -> None:
+def test_an_invalid_row_is_refused_with_its_reason(harm: Callable[[Tables], object], problem: str) -> None:
     tables = leaf()
     assert problems(tables, schema(202411)) == []
     harm(tables)
@@ -156,7 +156,7 @@ def test_a_port_in_a_vlan_cannot_be_routed() -> None:
         ({"eos.cfg": ""}, "SONiC does not use a file eos.cfg"),
     ],
 )
-def test_files_that_are_no_config_db_are_refused(tmp_path: Path, given: dict[str, str], reason: str) -> None:
+def test_malformed_config_db_files_are_refused(tmp_path: Path, given: dict[str, str], reason: str) -> None:
     bench = Bench(tmp_path, fabric(), is_new=True)
     with pytest.raises(ConfigRefusedError, match=reason):
         bench.sonic.provision(given)
@@ -170,7 +170,7 @@ def test_routing_file_belongs_to_split_mode(tmp_path: Path) -> None:
             bench.sonic.provision(given)
 
 
-def test_a_new_switch_has_every_cage_whole_and_down(tmp_path: Path) -> None:
+def test_a_new_switch_has_every_cage_unsplit_and_down(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric(), is_new=True)
     (state,) = bench.node.states
     assert (len(state.ports), {port.is_enabled for port in state.ports}) == (64, {False})

@@ -52,7 +52,7 @@ def without(tables: Tables) -> Iterator[tuple[str, Tables]]:
 
 @cache
 def silent(case: str) -> tuple[str, ...]:
-    """Return the leaves and rows whose removal is neither refused nor changes state or output."""
+    """The leaves and rows whose removal is neither refused nor changes state or output."""
     version, changes, name = CASES[case]
     rendered = files(fabric(version, *changes), name)
     tables, frr_conf, branch = parse(rendered["config_db.json"]), rendered.get("frr.conf", ""), int(version)
@@ -69,7 +69,7 @@ def silent(case: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("case", daily(CASES, "vlan"))
-def test_each_rendered_leaf_is_needed_or_named_as_cosmetic(case: str) -> None:
+def test_each_rendered_leaf_has_an_effect_or_is_listed_as_cosmetic(case: str) -> None:
     assert [path for path in silent(case) if not reason(path)] == []
 
 
@@ -83,6 +83,6 @@ def reason(path: str) -> str:
 
 
 @pytest.mark.whole
-def test_nothing_is_named_as_cosmetic_that_counts() -> None:
+def test_no_leaf_with_an_effect_is_listed_as_cosmetic() -> None:
     paths = {path for case in CASES for path in silent(case)}
     assert [pattern for pattern in COSMETIC if not any(re.fullmatch(pattern, path) for path in paths)] == []

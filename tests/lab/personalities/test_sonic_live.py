@@ -75,7 +75,7 @@ def test_every_host_reaches_every_other(either: RunningLab) -> None:
     until(lambda: either.lab("check").returncode == 0, "every host reaches every other")
 
 
-def test_a_queue_row_takes_its_port_down_and_bgp_comes_back(either: RunningLab) -> None:
+def test_a_queue_row_takes_its_port_down_and_bgp_recovers(either: RunningLab) -> None:
     until(lambda: is_converged(either), "both sessions are up")
     before = configuration(either)
     either.shell(LEAF, "config checkpoint before")
@@ -103,7 +103,7 @@ def test_without_link_local_addresses_the_session_ends(either: RunningLab) -> No
     until(lambda: is_converged(either), "both sessions are up again")
 
 
-def test_what_is_not_saved_is_gone_after_a_power_cut(split: RunningLab) -> None:
+def test_unsaved_changes_are_lost_after_a_power_cut(split: RunningLab) -> None:
     until(lambda: is_converged(split), "both sessions are up")
     before = configuration(split)
     patch(split, ("replace", "/PORT/Ethernet0/description", "not saved"))
@@ -128,7 +128,7 @@ def test_a_timed_rollback_needs_no_login(split: RunningLab) -> None:
     until(lambda: "mtu 9216 " in split.run(LEAF, "ip", "link", "show", "Ethernet0"), "the kernel has the MTU again")
 
 
-def test_a_timed_rollback_that_is_stopped_never_comes(split: RunningLab) -> None:
+def test_a_stopped_timed_rollback_never_runs(split: RunningLab) -> None:
     split.shell(LEAF, "config checkpoint known")
     split.shell(LEAF, "sudo systemd-run --on-active=300 --unit=kept config rollback known")
     assert split.shell(LEAF, "systemctl is-active kept.timer").strip() == "active"
@@ -136,7 +136,7 @@ def test_a_timed_rollback_that_is_stopped_never_comes(split: RunningLab) -> None
     assert split.ssh(LEAF, "systemctl is-active kept.timer").stdout.strip() == "inactive"
 
 
-def test_routing_changed_by_hand_outlives_a_patch_and_ends_with_the_container(split: RunningLab) -> None:
+def test_routing_changed_by_hand_survives_a_patch_and_ends_with_the_container(split: RunningLab) -> None:
     until(lambda: is_converged(split), "both sessions are up")
     split.shell(LEAF, "vtysh -c 'configure terminal' -c 'ip prefix-list BY-HAND seq 5 permit any'")
     patch(split, ("replace", "/PORT/Ethernet0/description", "after by hand"))
@@ -165,7 +165,7 @@ def test_a_wrong_as_number_keeps_a_session_down(unified: RunningLab) -> None:
     until(lambda: is_converged(unified), "both sessions are up again")
 
 
-def test_cabling_is_seen_by_alias(split: RunningLab) -> None:
+def test_cabling_is_reported_by_alias(split: RunningLab) -> None:
     def rows() -> list[list[str]]:
         lines = split.shell(LEAF, "show lldp table").splitlines()
         return [line.split() for line in lines if line.startswith("Ethernet2")]

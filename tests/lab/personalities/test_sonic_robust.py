@@ -1,4 +1,4 @@
-"""SONiC in the lab under random input: it is refused, or realised and shown."""
+"""SONiC in the lab with random input: it is refused, or realised and shown."""
 
 import copy
 import json
@@ -50,7 +50,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def harmed(tables: Tables, chance: random.Random) -> Tables:
-    """Return tables with a few random changes, about half of which stay valid."""
+    """Tables with a few random changes, about half of which stay valid."""
     found = copy.deepcopy(tables)
     for _ in range(chance.randint(1, 4)):
         table = chance.choice(sorted(found))
@@ -72,7 +72,7 @@ def harmed(tables: Tables, chance: random.Random) -> Tables:
 
 
 @pytest.mark.parametrize(("tables", "branch"), [(SPLIT_LEAF, 202411), (UNIFIED_LEAF, 202511)])
-def test_what_is_valid_can_be_realised_and_shown(bench: Bench, tables: Tables, branch: int) -> None:
+def test_valid_tables_can_be_realised_and_shown(bench: Bench, tables: Tables, branch: int) -> None:
     chance = random.Random(branch)  # noqa: S311 - the same harm in every run
     accepted = 0
     for _ in range(600):
@@ -89,7 +89,7 @@ def test_what_is_valid_can_be_realised_and_shown(bench: Bench, tables: Tables, b
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=JSON)
-def test_any_json_is_refused_or_taken(bench: Bench, found: Any) -> None:
+def test_any_json_is_refused_or_accepted(bench: Bench, found: Any) -> None:
     before = dump(bench.sonic.running)
     code, _, _ = bench.type("config apply-patch /dev/stdin", json.dumps(found))
     assert code in {0, 2}
@@ -102,7 +102,7 @@ def test_any_json_is_refused_or_taken(bench: Bench, found: Any) -> None:
     value=JSON,
     verb=st.sampled_from(["add", "remove", "replace", "move", "copy", "test", "x", ""]),
 )
-def test_any_operation_is_refused_or_taken(bench: Bench, path: str, value: Any, verb: str) -> None:
+def test_any_operation_is_refused_or_accepted(bench: Bench, path: str, value: Any, verb: str) -> None:
     before = parse(dump(bench.sonic.running))
     assert bench.patch({"op": verb, "path": path, "value": value, "from": path})[0] in {0, 2}
     bench.sonic.running = before

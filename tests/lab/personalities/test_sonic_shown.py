@@ -28,7 +28,7 @@ def test_there_are_cases() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_answers_are_as_written(tmp_path: Path, case: Path) -> None:
+def test_answers_match_the_recording(tmp_path: Path, case: Path) -> None:
     wanted = case.read_text(encoding="utf-8")
     shown = "\n".join(typed(Bench(tmp_path, fabric(case.stem.partition("-")[0])), wanted)) + "\n"
     if os.environ.get(UPDATE):

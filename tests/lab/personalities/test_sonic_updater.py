@@ -89,14 +89,14 @@ MATRIX = [
 @pytest.mark.parametrize("operation", ALWAYS, ids=lambda operation: operation["path"])
 @pytest.mark.parametrize("hwsku", [SN5600, UNLISTED])
 @pytest.mark.parametrize("branch", [202405, 202411, 202505, 202511])
-def test_most_changes_are_let_in_on_every_model(branch: int, hwsku: str, operation: dict[str, object]) -> None:
+def test_most_changes_are_allowed_on_every_model(branch: int, hwsku: str, operation: dict[str, object]) -> None:
     assert is_let_in(operation, branch, hwsku)
 
 
 @pytest.mark.parametrize(
     ("operation", "allowed"), MATRIX, ids=lambda value: str(value.get("path")) if isinstance(value, dict) else ""
 )
-def test_lossless_tables_are_guarded_by_branch_and_model(
+def test_lossless_tables_are_protected_by_branch_and_model(
     operation: dict[str, object], allowed: set[tuple[int, str]]
 ) -> None:
     for branch, hwsku in allowed:
@@ -105,7 +105,7 @@ def test_lossless_tables_are_guarded_by_branch_and_model(
         assert not is_let_in(operation, branch, hwsku), (branch, hwsku)
 
 
-def test_watchdog_table_can_go_and_cannot_come_back(tmp_path: Path) -> None:
+def test_watchdog_table_can_be_removed_but_not_created(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric())
     rows = bench.sonic.running["PFC_WD"]
     assert bench.patch(remove("/PFC_WD"))[0] == 0
@@ -115,7 +115,7 @@ def test_watchdog_table_can_go_and_cannot_come_back(tmp_path: Path) -> None:
     assert "PFC_WD" not in bench.sonic.running
 
 
-def test_a_way_back_can_be_refused_and_a_reload_is_not(tmp_path: Path) -> None:
+def test_a_rollback_can_be_refused_and_a_reload_cannot(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric())
     before = dump(bench.sonic.running)
     bench.type("config save -y")
@@ -127,7 +127,7 @@ def test_a_way_back_can_be_refused_and_a_reload_is_not(tmp_path: Path) -> None:
     assert dump(bench.sonic.running) == before
 
 
-def test_rows_of_the_watchdog_come_back_while_the_global_row_stays(tmp_path: Path) -> None:
+def test_watchdog_rows_can_be_created_while_the_global_row_exists(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric())
     before, state = dump(bench.sonic.running), bench.node.states[-1]
     bench.type("config checkpoint before")
@@ -147,7 +147,7 @@ def test_some_rows_must_stay(tmp_path: Path, path: str) -> None:
     assert (code, "must stay" in said) == (2, True), said
 
 
-def test_lanes_are_set_once(tmp_path: Path) -> None:
+def test_lanes_cannot_be_changed(tmp_path: Path) -> None:
     code, _, said = Bench(tmp_path, fabric()).patch(replace("/PORT/Ethernet0/lanes", "500,501,502,503"))
     assert (code, "lanes are set when a port is created" in said) == (2, True)
 
@@ -163,7 +163,7 @@ def test_lanes_are_set_once(tmp_path: Path) -> None:
     ],
     ids=lambda operation: operation["path"],
 )
-def test_a_row_of_a_ports_queues_takes_the_port_down_and_up(tmp_path: Path, operation: dict[str, object]) -> None:
+def test_a_queue_row_takes_its_port_down_and_up(tmp_path: Path, operation: dict[str, object]) -> None:
     bench = Bench(tmp_path, fabric())
     code, said, _ = bench.patch(operation)
     shown = steps(said).splitlines()
@@ -176,7 +176,7 @@ def test_a_row_of_a_ports_queues_takes_the_port_down_and_up(tmp_path: Path, oper
     } == {"Ethernet0"}
 
 
-def test_a_port_that_is_down_anyway_does_not_flap(tmp_path: Path) -> None:
+def test_a_port_that_is_down_does_not_flap(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric())
     assert bench.patch({"op": "replace", "path": "/PORT/Ethernet0/admin_status", "value": "down"})[0] == 0
     count = len(bench.node.states)
@@ -184,7 +184,7 @@ def test_a_port_that_is_down_anyway_does_not_flap(tmp_path: Path) -> None:
     assert len(bench.node.states) == count + 1
 
 
-def test_steps_add_what_is_named_before_what_names_it_and_remove_it_after(tmp_path: Path) -> None:
+def test_steps_add_referenced_rows_first_and_remove_them_last(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric("202511"))
     together = [
         replace("/QUEUE/Ethernet0|3/wred_profile", "OTHER"),
@@ -198,7 +198,7 @@ def test_steps_add_what_is_named_before_what_names_it_and_remove_it_after(tmp_pa
     assert said.index('"/QUEUE/Ethernet0|3/wred_profile"') < said.index('"/WRED_PROFILE/OTHER"')
 
 
-def test_a_neighbor_that_gets_another_number_is_created_anew(tmp_path: Path) -> None:
+def test_a_neighbor_with_another_as_number_is_recreated(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric("202511", UNIFIED))
     _, said, _ = bench.patch(replace("/BGP_NEIGHBOR/default|Ethernet256/asn", "4200000009"))
     assert [json.loads(step)[0]["op"] for step in steps(said).splitlines()] == ["remove", "add"]
@@ -228,7 +228,7 @@ def test_a_patch_is_not_saved_and_a_checkpoint_is(tmp_path: Path) -> None:
     assert bench.type("config rollback small-mtu")[0] == 2
 
 
-def test_an_empty_patch_is_a_check_of_the_running_configuration(tmp_path: Path) -> None:
+def test_an_empty_patch_validates_the_running_configuration(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric())
     assert bench.patch()[0] == 0
     bench.sonic.running["PORT"]["Ethernet0"]["colour"] = "red"
@@ -250,7 +250,7 @@ def test_an_empty_patch_is_a_check_of_the_running_configuration(tmp_path: Path) 
         (replace("", []), "expected an object of tables"),
     ],
 )
-def test_patches_that_do_not_fit_change_nothing(tmp_path: Path, operation: dict[str, object], reason: str) -> None:
+def test_inapplicable_patches_change_nothing(tmp_path: Path, operation: dict[str, object], reason: str) -> None:
     bench = Bench(tmp_path, fabric())
     before = dump(bench.sonic.running)
     code, _, said = bench.patch(operation)
@@ -280,9 +280,7 @@ def test_faults_of_the_updater(tmp_path: Path) -> None:
     assert bench.type("config rollback before")[0] == 2
 
 
-def test_a_reload_that_cannot_be_made_leaves_all_of_the_switch_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_reload_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(tmp_path, fabric())
     before, realise = bench.node.states[-1], bench.node.realise
 
@@ -302,7 +300,7 @@ def test_a_reload_that_cannot_be_made_leaves_all_of_the_switch_as_it_was(
     assert bench.node.states[-1].frr == before.frr
 
 
-def test_a_full_disk_loses_nothing_that_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_loses_no_saved_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(tmp_path, fabric())
     file = bench.node.file("/etc/sonic/config_db.json")
     before = file.read_text()
@@ -319,7 +317,7 @@ def test_a_full_disk_loses_nothing_that_was_saved(tmp_path: Path, monkeypatch: p
     assert json.loads(bench.type("config list-checkpoints")[1]) == []
 
 
-def test_what_containers_read_when_they_start_waits_for_that(tmp_path: Path) -> None:
+def test_settings_read_at_container_start_wait_for_a_restart(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric())
     state = bench.node.states[-1]
     assert bench.patch(replace("/DEVICE_METADATA/localhost/docker_routing_config_mode", "separated"))[0] == 0
@@ -328,7 +326,7 @@ def test_what_containers_read_when_they_start_waits_for_that(tmp_path: Path) -> 
     assert "router bgp" not in bench.node.states[-1].frr
 
 
-def test_golden_file_sets_the_routing_mode_back(tmp_path: Path) -> None:
+def test_golden_file_resets_the_routing_mode(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric())
     golden = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "separated"}}}
     bench.node.file("/etc/sonic/golden_config_db.json").write_text(json.dumps(golden))
@@ -337,7 +335,7 @@ def test_golden_file_sets_the_routing_mode_back(tmp_path: Path) -> None:
     assert "router bgp" not in bench.node.states[-1].frr
 
 
-def test_names_sort_as_people_count() -> None:
+def test_names_have_natural_sort_order() -> None:
     names = ["Ethernet64", "Ethernet8", "Vlan100", "Ethernet0|10", "Ethernet0|9", "AZURE", "10.0.0.1", "", "8"]
     assert sorted(names, key=natural) == [
         "",
@@ -367,7 +365,7 @@ def test_the_edits_between_two_states_are_a_patch_from_one_to_the_other(before: 
     assert bool(operations) == (before != after)
 
 
-def test_rows_name_each_other() -> None:
+def test_rows_reference_each_other() -> None:
     rows = Rows(running())
     assert "Ethernet0" in rows.names("PORT")
     assert rows.names("NOTHING") == frozenset()

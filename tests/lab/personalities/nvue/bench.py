@@ -1,4 +1,4 @@
-"""A switch that records what it is told, and a terminal that types at it: for what needs no kernel."""
+"""A switch that records the states it is given, and a terminal to type at it: for tests that need no kernel."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -101,7 +101,7 @@ class RecordingNode:
 
 
 def reading(name: str, seed: int, *, is_enabled: bool = True) -> SwitchPortReading:
-    """Return a port's readings, which differ per seed and field."""
+    """A port's readings, which differ per seed and field."""
     return SwitchPortReading(
         name=name,
         is_enabled=is_enabled,
@@ -123,7 +123,7 @@ def reading(name: str, seed: int, *, is_enabled: bool = True) -> SwitchPortReadi
 
 
 def module(first_lane: int = 5) -> TransceiverReading:
-    """Return one half of a twin-port module, its second lane dim."""
+    """One half of a twin-port module, its second lane dim."""
     return TransceiverReading(
         kind="optic",
         identifier="OSFP",
@@ -185,12 +185,12 @@ class Desk:
     files: Path
 
     def type(self, line: str, *, user: str = "cumulus", reply: str = "") -> tuple[int, str]:
-        """Type one line and return its exit code and all it printed."""
+        """Type one line and return its exit code and output."""
         call = TypedCall(tuple(line.split()[1:]), self.files, user, [reply] if reply else [])
         return self.switch.run(call), call.printed
 
     def show(self, path: str) -> Any:
-        """Return the JSON of `nv show`."""
+        """The JSON of `nv show`."""
         code, printed = self.type(f"nv show {path} -o json")
         assert code == 0, printed
         return json.loads(printed)
@@ -203,7 +203,7 @@ class Desk:
 
 
 def desk(folder: Path, version: str = "5.16.1", name: str = "leaf01", **changes: Any) -> Desk:
-    """Return a booted switch of the small fabric with its rendered configuration."""
+    """A booted switch of the small fabric with its rendered configuration."""
     fabric = intents.fabric(intents.on_platform("nvue", version, changes))
     node = RecordingNode(fabric.switch(name), folder / "saved")
     switch = Nvue(node)

@@ -1,4 +1,4 @@
-"""A switch on the bench: the personality on a node that only writes down what it is told, and a line to type at it."""
+"""A SONiC switch whose node only records files and states, and a command line to type at it."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -126,11 +126,11 @@ class Bench:
         self.sonic.boot()
 
     def type(self, line: str, piped: str = "", user: str = "admin") -> tuple[int, str, str]:
-        """Type a line; returns exit code, output and errors."""
+        """Type a line; return exit code, output and errors."""
         return self.call(*line.split(), piped=piped, user=user)
 
     def call(self, program: str, *words: str, piped: str = "", user: str = "admin") -> tuple[int, str, str]:
-        """Run a program with arbitrary words; return exit code, output and errors."""
+        """Run a program with arbitrary arguments; return exit code, output and errors."""
         typed = Typed(program, words, self.folder / "root", piped, user)
         return self.sonic.run(typed), typed.stdout, typed.stderr
 

@@ -1,4 +1,4 @@
-"""What the hardware of a port shows, with every number different from its neighbours."""
+"""Hardware readings of ports, with every number different from its neighbors."""
 
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ def reading(name: str, *, is_up: bool = True, module: TransceiverReading | None 
 
 
 def readings(switch: Switch) -> tuple[SwitchPortReading, ...]:
-    """Return all ports of a switch: the first has no link, the second is copper."""
+    """All ports of a switch: the first has no link, the second is copper."""
     names = [port.name for port in switch.ports]
     shown = [reading(name) for name in names]
     shown[0] = reading(names[0], is_up=False)
