@@ -1,4 +1,4 @@
-"""Trust, and Nornir, on a running lab: what devices really show, and who is really let in."""
+"""Trust, and Nornir, on a running lab: real host keys, certificates and logins."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,11 +30,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
 
 
 def untrusted(lab: RunningLab, device: str, folder: Path, transport: str = "ssh") -> Endpoint:
-    """Return a device of which nothing is known yet."""
+    """A device without any trusted key."""
     return endpoint(lab, device, transport, known_hosts=folder / "known_hosts", certificate="")
 
 
-def test_a_device_is_trusted_once_a_person_says_so(lab: RunningLab, tmp_path: Path) -> None:
+def test_a_device_is_trusted_after_confirmation(lab: RunningLab, tmp_path: Path) -> None:
     place = untrusted(lab, "leaf01", tmp_path)
     with pytest.raises(AccessError, match="its SSH host key is not in") as caught:
         opened(lab, "leaf01", known_hosts=place.known_hosts)
@@ -94,7 +94,7 @@ def test_a_hashed_name_is_known(lab: RunningLab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("transport", ["ssh", "nvue-rest"])
-def test_where_nothing_listens_nothing_is_shown(lab: RunningLab, tmp_path: Path, transport: str) -> None:
+def test_without_a_listener_no_key_is_shown(lab: RunningLab, tmp_path: Path, transport: str) -> None:
     with pytest.raises(AccessError, match=r"leaf01: .* port 1"):
         scan(replace(untrusted(lab, "leaf01", tmp_path, transport), port=1))
 
@@ -113,7 +113,7 @@ def line(lab: RunningLab, device: str = "gpu01") -> SshLine:
     return SshLine(target)
 
 
-def test_a_command_keeps_its_input_output_errors_and_exit_code_apart(lab: RunningLab) -> None:
+def test_a_command_separates_stdin_stdout_stderr_and_exit_code(lab: RunningLab) -> None:
     ssh = line(lab)
     with pytest.raises(AccessError, match="the connection is lost"):
         ssh.run("true")
@@ -129,7 +129,7 @@ def test_a_command_keeps_its_input_output_errors_and_exit_code_apart(lab: Runnin
     assert not ssh.is_alive
 
 
-def test_a_file_is_written_for_its_owner_alone(lab: RunningLab) -> None:
+def test_a_file_is_readable_by_its_owner_only(lab: RunningLab) -> None:
     ssh = line(lab)
     ssh.open()
     ssh.put("/tmp/it is ours", "text\n")  # noqa: S108

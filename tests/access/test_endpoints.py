@@ -1,4 +1,4 @@
-"""Where devices are reached: those of a fabric, or those of a lab and no others."""
+"""How devices are reached: those of a fabric, or those of a lab only."""
 
 import json
 from dataclasses import replace
@@ -65,7 +65,7 @@ def test_a_fabric_is_reached_as_intended(tmp_path: Path, monkeypatch: pytest.Mon
     assert (found[host].platform, found[host].host, found[host].user) == ("linux", host, "root")
 
 
-def test_settings_say_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_override_the_intent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FABRIC_WORD", WORD)
     host = FABRIC.hosts[0].name
     (tmp_path / "known_certificates").write_text("# ours\n198.51.100.9 8000 ABCD\n", encoding="utf-8")
@@ -99,7 +99,7 @@ def test_certificates_are_those_beside_the_known_hosts(tmp_path: Path) -> None:
     assert (found["leaf01"].certificate, found["leaf02"].certificate) == ("abcd", "")
 
 
-def test_gnmi_has_a_port_and_a_certificate_of_its_own(tmp_path: Path) -> None:
+def test_gnmi_has_its_own_port_and_certificate(tmp_path: Path) -> None:
     leaf = FABRIC.switch("leaf01")
     assert leaf.management is not None
     (tmp_path / "known_certificates").write_text(f"{leaf.management.address} 9340 ABCD\n", encoding="utf-8")
@@ -142,7 +142,7 @@ def test_a_lab_is_reached_by_its_own_record_and_nothing_else(lab: Path) -> None:
         endpoint_of(found, "leaf02", "small")
 
 
-def test_in_a_lab_only_transports_and_patience_of_the_settings_hold(lab: Path) -> None:
+def test_in_a_lab_only_transports_and_time_limits_of_the_settings_apply(lab: Path) -> None:
     chosen = settings(user="ops", timeout_s=7, platforms={"nvue": {"transport": "nvue-rest", "port": 1}})
     leaf = lab_endpoints(RECORD, lab, chosen)["leaf01"]
     assert (leaf.transport, leaf.port, leaf.user, leaf.timeout_s) == ("nvue-rest", 8765, "someone", 7)

@@ -22,7 +22,7 @@ def fabric(tmp_path: Path) -> Path:
     return write_fabric(tmp_path / "ai1", intents.BASE)
 
 
-def test_devices_are_in_the_groups_of_their_place(fabric: Path) -> None:
+def test_devices_are_in_groups_by_role_and_location(fabric: Path) -> None:
     found = NetkitInventory(str(fabric)).load()
     groups = {name: [group.name for group in host.groups] for name, host in found.hosts.items()}
     assert groups["leaf01"] == ["role_leaf", "rail_0", "unit_1", "platform_nvue"]
@@ -61,7 +61,7 @@ def test_a_lab_that_does_not_run_is_refused(fabric: Path) -> None:
         NetkitInventory(str(fabric), lab="other").load()
 
 
-def test_ansible_sees_switches_and_hosts_in_the_same_groups_as_nornir() -> None:
+def test_ansible_has_switches_and_hosts_in_the_same_groups_as_nornir() -> None:
     fabric = intents.fabric(intents.BASE)
     found = ansible_inventory(fabric, endpoints(fabric, AccessSettings(), Path()))["all"]
     assert isinstance(found, dict)

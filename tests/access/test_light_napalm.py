@@ -1,4 +1,4 @@
-"""NAPALM is loaded as far as it is needed, and is whole for whoever asks for the rest."""
+"""NAPALM is imported only as far as needed, and the rest on access."""
 
 import subprocess
 import sys
@@ -12,12 +12,12 @@ def said(code: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_driver_comes_without_those_of_other_vendors() -> None:
+def test_a_driver_is_imported_without_those_of_other_vendors() -> None:
     code = LIGHT + "import sys, netkit.platforms.nvue.driver as d; print('napalm.junos' in sys.modules, d.NvueDriver)"
     assert said(code) == "False <class 'netkit.platforms.nvue.driver.NvueDriver'>"
 
 
-def test_who_asks_for_the_rest_has_all_of_it() -> None:
+def test_the_rest_is_imported_on_access() -> None:
     code = LIGHT + (
         "import netkit.platforms.nvue.driver as d, napalm; "
         "print(napalm.get_network_driver('nvue') is d.NvueDriver, napalm.get_network_driver('junos').__name__, "
@@ -26,17 +26,17 @@ def test_who_asks_for_the_rest_has_all_of_it() -> None:
     assert said(code) == "True JunOSDriver True True module"
 
 
-def test_a_package_that_is_there_already_stays() -> None:
+def test_an_already_imported_package_stays() -> None:
     code = "import napalm; " + LIGHT + "import sys; print(sys.modules['napalm'] is napalm, type(napalm).__name__)"
     assert said(code) == "True module"
 
 
-def test_what_it_does_not_have_is_missing_as_ever() -> None:
+def test_a_missing_attribute_raises_as_usual() -> None:
     code = LIGHT + "import napalm; print(hasattr(napalm, 'nothing_such'), hasattr(napalm, 'SUPPORTED_DRIVERS'))"
     assert said(code) == "False True"
 
 
-def test_netmiko_comes_without_its_kinds_of_devices_and_has_them_when_asked() -> None:
+def test_netmiko_is_imported_without_its_device_types_until_they_are_used() -> None:
     code = LIGHT + (
         "import sys, netkit.platforms.nvue.driver, netmiko; "
         "print('netmiko.cisco' in sys.modules, 'invoke.runners' in sys.modules, 'lxml.etree' in sys.modules); "
@@ -48,7 +48,7 @@ def test_netmiko_comes_without_its_kinds_of_devices_and_has_them_when_asked() ->
     assert said(code).splitlines() == ["False False False", "True", "run 00:00:00:00:00:01"]
 
 
-def test_several_threads_may_ask_for_drivers_at_once() -> None:
+def test_several_threads_may_import_drivers_at_once() -> None:
     code = LIGHT + (
         "import importlib, threading; names = ['nvue', 'sonic', 'eos', 'frr', 'linux'] * 4\n"
         "work = lambda name: importlib.import_module(f'netkit.platforms.{name}.driver')\n"

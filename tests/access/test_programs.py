@@ -1,4 +1,4 @@
-"""Programs that netkit starts do not find its secrets in their environment."""
+"""Programs started by netkit do not get its secrets in their environment."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from netkit.private import without_secrets
 from tests.command import start
 
 
-def test_the_environment_of_a_program_is_that_of_netkit_without_its_secrets() -> None:
+def test_a_program_has_the_environment_of_netkit_without_its_secrets() -> None:
     given = {"PATH": "/bin", "NETKIT_SECRET_SNMP_AUTH": "a", "NETKIT_PASSWORD": "b", "NETKIT_STORE": "c"}
     assert without_secrets(given) == {"PATH": "/bin"}
 
@@ -23,7 +23,7 @@ def test_a_command_that_prints_a_secret_does_not_get_the_others(monkeypatch: pyt
     assert SecretStore(SecretSource(command=command))("NAME") == "[kept]"
 
 
-def test_git_does_not_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_gets_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = tmp_path / "seen"
     git = tmp_path / "bin" / "git"
     git.parent.mkdir()

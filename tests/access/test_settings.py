@@ -1,4 +1,4 @@
-"""access.yaml: what it may hold, what it leaves to others, and how mistakes in it are told."""
+"""access.yaml: its fields, its defaults, and how errors in it are reported."""
 
 import os
 from pathlib import Path
@@ -24,12 +24,12 @@ def written(folder: Path, text: str) -> Path:
     return folder
 
 
-def test_without_the_file_the_defaults_hold(tmp_path: Path) -> None:
+def test_without_the_file_the_defaults_apply(tmp_path: Path) -> None:
     assert settings.load(tmp_path) == AccessSettings()
     assert settings.load(written(tmp_path, "")) == AccessSettings()
 
 
-def test_a_platform_takes_what_it_does_not_say_from_the_whole_file(tmp_path: Path) -> None:
+def test_a_platform_inherits_settings_of_the_whole_file(tmp_path: Path) -> None:
     text = "user: ops\nkey_file: id\ntimeout_s: 9\nplatforms:\n  nvue: {transport: nvue-rest, user: api}\n"
     found = settings.load(written(tmp_path, text))
     assert (found.platform("nvue").user, found.platform("sonic").user) == ("api", "ops")
@@ -38,7 +38,7 @@ def test_a_platform_takes_what_it_does_not_say_from_the_whole_file(tmp_path: Pat
     assert found.platform("nvue").timeout_s == 9
 
 
-def test_every_mistake_is_told_at_its_line(tmp_path: Path) -> None:
+def test_every_error_is_reported_at_its_line(tmp_path: Path) -> None:
     text = "user: ops\ntimeout: 3\npassword: {env: A, command: b}\nplatforms:\n  nvue: {prot: 1, port: 70000}\n"
     with pytest.raises(AccessError) as caught:
         settings.load(written(tmp_path, text))
@@ -53,7 +53,7 @@ def test_every_mistake_is_told_at_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1\n", "user: ops\nuser: ops\n", "platforms: {cisco: {}}\n"])
-def test_what_is_no_settings_file_is_refused_without_a_traceback(tmp_path: Path, text: str) -> None:
+def test_a_malformed_file_is_refused_without_a_traceback(tmp_path: Path, text: str) -> None:
     with pytest.raises(AccessError) as caught:
         settings.load(written(tmp_path, text))
     assert caught.value.exit_code == 3
@@ -71,7 +71,7 @@ def test_what_is_no_settings_file_is_refused_without_a_traceback(tmp_path: Path,
     ],
 )
 @pytest.mark.parametrize("head", ["", "platforms: {eos: {snmp: %s}}\n"])
-def test_mistakes_about_snmp_are_told(head: str, snmp: str, why: str, tmp_path: Path) -> None:
+def test_errors_about_snmp_are_reported(head: str, snmp: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(AccessError) as caught:
         settings.load(written(tmp_path, head % snmp if head else f"snmp: {snmp}\n"))
     assert why in str(caught.value)
@@ -87,14 +87,14 @@ def test_mistakes_about_snmp_are_told(head: str, snmp: str, why: str, tmp_path: 
         ("{password: word-of-ours}", "gnmi.password: must not be written into this file"),
     ],
 )
-def test_mistakes_about_gnmi_are_told(gnmi: str, why: str, tmp_path: Path) -> None:
+def test_errors_about_gnmi_are_reported(gnmi: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(AccessError) as caught:
         settings.load(written(tmp_path, f"gnmi: {gnmi}\n"))
     assert why in str(caught.value)
     assert "word-of-ours" not in str(caught.value)
 
 
-def test_a_platform_may_be_looked_at_in_its_own_way(tmp_path: Path) -> None:
+def test_a_platform_may_have_its_own_source_of_facts(tmp_path: Path) -> None:
     text = "facts: snmp\nsnmp: {community: {env: A}}\nplatforms:\n  eos: {facts: napalm, snmp: {user: b, port: 1161}}\n"
     found = settings.load(written(tmp_path, text))
     assert (found.platform("eos").facts, found.platform("nvue").facts) == ("napalm", "snmp")
@@ -117,7 +117,7 @@ def test_a_secret_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: 
     assert "word-of-ours" not in str(caught.value)
 
 
-def test_a_transport_a_platform_does_not_speak_is_refused(tmp_path: Path) -> None:
+def test_a_transport_that_a_platform_lacks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AccessError, match=r"access\.yaml:1: platforms: eos does not support ssh; use eapi"):
         settings.load(written(tmp_path, "platforms:\n  eos: {transport: ssh}\n"))
 
@@ -148,7 +148,7 @@ def test_a_secret_comes_from_a_command_which_runs_once(tmp_path: Path) -> None:
         (SecretSource(env="NOT_SET_{name}"), "NOT_SET_{name} is not set"),
     ],
 )
-def test_a_secret_that_is_not_to_be_had_is_named(
+def test_a_secret_that_is_not_found_is_named(
     source: SecretSource | None, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NETKIT_SECRET_X", raising=False)
@@ -163,7 +163,7 @@ def test_what_a_failing_command_prints_is_not_shown(capfd: pytest.CaptureFixture
     assert str(caught.value).startswith("the password of ops is not available: `sh -c")
 
 
-def test_a_keyring_is_asked_when_one_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_keyring_is_queried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "def get_password(service, name):\n    return {('fabric', 'X'): 'kept'}.get((service, name))\n"
     (tmp_path / "keyring.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -173,7 +173,7 @@ def test_a_keyring_is_asked_when_one_is_installed(tmp_path: Path, monkeypatch: p
 
 
 def test_the_command_line_of_a_command_holds_no_secret(tmp_path: Path) -> None:
-    """Only the name of the secret is handed over; the value comes back through a pipe."""
+    """Only the name of the secret is an argument; the value comes back through a pipe."""
     shown = tmp_path / "arguments"
     store = SecretStore(
         SecretSource(command=f'sh -c \'tr "\\0" " " < /proc/$$/cmdline > {shown}; echo word\' sh {{name}}')

@@ -1,4 +1,4 @@
-"""What facts come from: as asked, as access.yaml says, and by which credentials SNMP is asked."""
+"""Sources of facts: from the command line or access.yaml, and the credentials for SNMP."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, "napalm", "napalm"),
     ],
 )
-def test_the_command_line_goes_before_the_platform_and_that_before_the_file(
+def test_the_command_line_overrides_the_platform_and_that_the_file(
     said: dict[str, object], asked: FactSource | None, found: str
 ) -> None:
     assert origin(FABRIC, settings(**said), "nvue", asked).source == found
@@ -54,7 +54,7 @@ def test_each_source_has_its_viewer_and_nothing_is_sent(monkeypatch: pytest.Monk
     assert isinstance(viewer(SWITCH, SecretStore(), origin(FABRIC, settings(), "nvue", "snmp")), SnmpViewer)
 
 
-def test_getters_are_those_of_netkits_driver_or_of_one_of_the_users() -> None:
+def test_getters_are_those_of_the_netkit_driver_or_a_users_driver() -> None:
     own = origin(FABRIC, settings(platforms={"nvue": {"facts": "napalm", "napalm": "eos"}}), "nvue", None)
     assert isinstance(viewer(SWITCH, SecretStore(), origin(FABRIC, settings(), "nvue", "napalm")), GetterViewer)
     assert isinstance(viewer(SWITCH, SecretStore(), own), GetterViewer)
@@ -70,7 +70,7 @@ def test_without_settings_the_user_of_the_intent_is_used(monkeypatch: pytest.Mon
     assert found == (User("watcher", "auth-word-1", priv="priv-word-1"),)
 
 
-def test_a_lab_has_its_own_user_whose_secrets_may_be_those_it_was_booted_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lab_has_its_own_user_with_the_secrets_it_was_booted_with(monkeypatch: pytest.MonkeyPatch) -> None:
     booted = User("watcher", "@secret:SNMP_AUTH@", priv="@secret:SNMP_PRIV@")
     chosen = settings(snmp={"community": {"env": "NOWHERE"}})
     where = origin(FABRIC, chosen, "nvue", "snmp", is_lab=True)
@@ -80,7 +80,7 @@ def test_a_lab_has_its_own_user_whose_secrets_may_be_those_it_was_booted_with(mo
     assert credentials("leaf01", SecretStore(), where) == (User("watcher", "auth-word-1", priv="priv-word-1"), booted)
 
 
-def test_what_access_yaml_names_is_fetched_once_for_all_devices(tmp_path: Path) -> None:
+def test_secrets_of_access_yaml_are_fetched_once_for_all_devices(tmp_path: Path) -> None:
     log = tmp_path / "log"
     command = f"sh -c 'echo $1 >> {log}; echo word-of-$1' sh {{name}}"
     secrets = SecretStore()
@@ -97,18 +97,18 @@ def test_what_access_yaml_names_is_fetched_once_for_all_devices(tmp_path: Path) 
     assert log.read_text(encoding="utf-8") == "community\nops\n"
 
 
-def test_a_secret_that_is_not_to_be_had_is_named() -> None:
+def test_a_secret_that_is_not_found_is_named() -> None:
     where = Origin("snmp", settings(snmp={"community": {"env": "NOT_SET"}}).snmp)
     with pytest.raises(AccessError, match="the SNMP community is not available: NOT_SET is not set"):
         credentials("leaf01", SecretStore(), where)
 
 
-def test_without_any_community_or_user_the_remedy_is_told() -> None:
+def test_without_any_community_or_user_a_remedy_is_reported() -> None:
     with pytest.raises(AccessError, match="leaf01: no SNMP community or user is configured; name a community"):
         credentials("leaf01", SecretStore(), Origin("snmp"))
 
 
-def test_no_secret_is_in_the_text_of_an_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_repr_of_an_origin_has_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     known(monkeypatch)
     where = origin(FABRIC, settings(snmp={"community": {"env": "A"}}), "nvue", "snmp")
     assert "word" not in repr((where, SecretSource(env="A"), SecretStore())) + json.dumps(SWITCH.snmp_port)

@@ -1,4 +1,4 @@
-"""Entries of an OpenSSH configuration, tried with a real sshd on loopback."""
+"""Entries of an OpenSSH configuration, tested with a real sshd on loopback."""
 
 import getpass
 import os
@@ -46,7 +46,7 @@ class Server:
         return ENTRY.format(name=name, port=self.port, folder=self.folder, more="\n  ".join(lines))
 
     def line(self, *entries: str, name: str = "leaf01", key: str | None = None) -> SshLine:
-        """Return the line to a device that is reached as the entries say."""
+        """The connection to a device that is reached by these entries."""
         config = self.folder / "config"
         config.write_text("\n".join(entries), encoding="utf-8")
         key_file = self.folder / key if key else None
@@ -99,7 +99,7 @@ def answer(line: SshLine) -> str:
     ],
     ids=["direct", "no-command", "no-jump", "first-entry-wins"],
 )
-def test_an_entry_names_user_key_and_way(server: Server, lines: tuple[str, ...]) -> None:
+def test_an_entry_sets_user_key_and_proxy(server: Server, lines: tuple[str, ...]) -> None:
     first = server.entry(
         "leaf01", f"User {getpass.getuser()}", f"IdentityFile {server.folder}/user", "ProxyCommand none"
     )
@@ -109,25 +109,25 @@ def test_an_entry_names_user_key_and_way(server: Server, lines: tuple[str, ...])
 
 
 @pytest.mark.parametrize("hops", ["jump1", "jump1,jump2"])
-def test_jump_hosts_are_passed_one_after_the_other(server: Server, hops: str) -> None:
+def test_jump_hosts_are_passed_in_order(server: Server, hops: str) -> None:
     login = (f"User {getpass.getuser()}", f"IdentityFile {server.folder}/user", "IdentitiesOnly yes")
     jumps = [server.entry(name, *login) for name in ("jump1", "jump2")]
     assert answer(server.line(*jumps, server.entry("leaf01", *login, f"ProxyJump {hops}"))) == "reached"
 
 
-def test_a_key_of_netkit_counts_more_than_that_of_the_entry(server: Server) -> None:
+def test_a_key_in_access_yaml_overrides_that_of_the_entry(server: Server) -> None:
     entry = server.entry("leaf01", f"User {getpass.getuser()}", f"IdentityFile {server.folder}/other")
     assert answer(server.line(entry, key="user")) == "reached"
 
 
-def test_a_wrong_key_is_refused_in_words(server: Server) -> None:
+def test_a_wrong_key_is_reported(server: Server) -> None:
     login = (f"User {getpass.getuser()}", f"IdentityFile {server.folder}/other", "IdentitiesOnly yes")
     line = server.line(server.entry("leaf01", *login))
     with pytest.raises(AccessError, match="leaf01: refuses the login"):
         answer(line)
 
 
-def test_a_jump_host_that_does_not_answer_is_an_error_in_words(server: Server) -> None:
+def test_an_unreachable_jump_host_is_reported(server: Server) -> None:
     login = (f"User {getpass.getuser()}", f"IdentityFile {server.folder}/user")
     dead = "Host dead\n  HostName 127.0.0.1\n  Port 1\n"
     with pytest.raises(AccessError, match="leaf01: "):

@@ -1,4 +1,4 @@
-"""An API server of Kubernetes on loopback that lists objects and patches nodes, as far as its official client asks."""
+"""A Kubernetes API server on loopback that lists objects and patches nodes, as far as the official client needs."""
 
 import json
 import threading
@@ -29,7 +29,7 @@ DISCOVERY: Mapping[str, Object] = {
     "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
     "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [NODES]},
 }
-"""What kubectl asks before it finds nodes."""
+"""The requests of kubectl before it finds nodes."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Api:
 
 @contextmanager
 def api_server(objects: Sequence[Object]) -> Iterator[Api]:
-    """Serve objects; kinds without any are unknown to the server, but those that a cluster always has."""
+    """Serve objects; kinds without any are unknown to the server, except for those that every cluster has."""
     api = Api(lists={"Pod": []})
     for one in objects:
         api.lists[one["kind"]] = [*api.lists.get(one["kind"], ()), one]
@@ -76,7 +76,7 @@ def api_server(objects: Sequence[Object]) -> Iterator[Api]:
 
 
 def patched(node: Object, patch: Object) -> None:
-    """Change a node as a merge patch does: its taints are replaced together."""
+    """Apply a merge patch to a node: its taints are replaced together."""
     for kind, given in patch.get("metadata", {}).items():
         for key, value in given.items():
             node["metadata"][kind].pop(key, None)
@@ -114,7 +114,7 @@ def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
             begin = int(query.get("continue", ["0"])[0])
             found = [one for one in api.lists[kind] if _is_selected(one, query.get("labelSelector", [""])[0])]
             rest = begin + api.page < len(found)
-            # As a real one does, leave the kind of each item out.
+            # As a real server does, omit the kind of each item.
             items = [
                 {key: value for key, value in one.items() if key not in {"kind", "apiVersion"}}
                 for one in found[begin : begin + api.page]
@@ -146,6 +146,6 @@ def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     return Handler

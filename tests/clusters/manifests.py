@@ -1,4 +1,4 @@
-"""Strict checks of manifests: against the schema beside this file, and against CRDs of the operators themselves."""
+"""Strict validation of manifests: by the schema beside this file, and by the CRDs of the operators."""
 
 import json
 import re
@@ -22,7 +22,7 @@ VLAN = {"attachment": "vlan", "units": [{"unit": 1, "hosts": 2}]}
 
 
 def values(changes: Mapping[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
-    """Return the small intent with a Kubernetes cluster on all hosts, and room for the addresses of pods."""
+    """The small intent with a Kubernetes cluster on all hosts, and enough addresses for pods."""
     together = intents.values({**ROOM, "clusters": {"kubernetes": settings}})
     intents.merge(together, changes or {})
     return together
@@ -43,7 +43,7 @@ def title(manifest: Manifest) -> str:
 
 
 def complaints(manifest: Manifest, file: Path = SCHEMA) -> list[str]:
-    """Check a manifest against a schema beside this file."""
+    """Validate a manifest by a schema beside this file."""
     known = schema(file).get(title(manifest))
     if known is None:
         return [f"{title(manifest)} is not known"]
@@ -109,7 +109,7 @@ def _is_scalar(wanted: str, given: Any) -> bool:
 
 
 def required(wanted: Any, given: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the paths of the fields of a manifest that its schema requires."""
+    """The paths of the fields that the schema requires in a manifest."""
     if isinstance(wanted, dict) and "json!" not in wanted:
         for key, part in wanted.items():
             name = key.rstrip("!")
@@ -123,7 +123,7 @@ def required(wanted: Any, given: Any, path: tuple[str | int, ...] = ()) -> Itera
 
 
 def objects(given: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of each object in a manifest, but maps with keys of the user's own."""
+    """The path of each object in a manifest, without maps with keys of the user's own."""
     if isinstance(given, dict):
         yield path
         for key, value in given.items():
@@ -148,7 +148,7 @@ def crds(folder: Path) -> dict[str, Any]:
 
 
 def structural(wanted: Mapping[str, Any], given: Any, place: str) -> Iterator[str]:
-    """Check a value against a structural schema, as the API server does with strict field validation."""
+    """Validate a value by a structural schema, as the API server does with strict field validation."""
     if wanted.get("x-kubernetes-int-or-string"):
         if type(given) not in {int, str}:
             yield f"{place} is neither a number nor text"
@@ -192,7 +192,7 @@ def _limits(wanted: Mapping[str, Any], given: Any, place: str) -> Iterator[str]:
 
 
 def real_complaints(known: Mapping[str, Any], manifest: Manifest) -> list[str]:
-    """Check a manifest against the CRD of its kind."""
+    """Validate a manifest by the CRD of its kind."""
     if title(manifest) not in known:
         return [f"{title(manifest)}: no CRD"]
     scope, wanted = known[title(manifest)]
@@ -205,6 +205,6 @@ def real_complaints(known: Mapping[str, Any], manifest: Manifest) -> list[str]:
 
 
 def objects_of(files: Mapping[str, str], kinds: Iterable[str] = ()) -> list[Manifest]:
-    """Return the objects of rendered files, of some kinds or of all."""
+    """The objects of rendered files, of some kinds or of all."""
     wanted = set(kinds)
     return [one for text in files.values() for one in documents(text) if not wanted or one["kind"] in wanted]

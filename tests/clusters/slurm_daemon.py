@@ -1,6 +1,6 @@
-"""Debian's slurmctld and munged as ordinary processes on loopback, in a folder of their own, without a slurmd.
+"""Debian's slurmctld and munged as ordinary processes on loopback, in their own folder, without a slurmd.
 
-Nodes are cloud nodes that are powered down: the controller schedules on them without looking up or calling any, and
+Nodes are cloud nodes that are powered down: the controller schedules on them without resolving or contacting any, and
 reads gres.conf for them as a slurmd would.
 """
 
@@ -87,7 +87,7 @@ def controller(files: Mapping[str, str]) -> Iterator[Controller]:
     """Run a controller with the files of a cluster beside its slurm.conf."""
     with tempfile.TemporaryDirectory(prefix="netkit-slurm-") as name, ExitStack() as stack:
         folder = Path(name)
-        folder.chmod(0o755)  # munged wants the folder of its socket open to its clients
+        folder.chmod(0o755)  # munge clients must be able to enter the folder of its socket
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
         (folder / "state").mkdir()

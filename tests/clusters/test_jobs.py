@@ -59,18 +59,18 @@ def jobs(kind: str, built: Fabric, hosts: int = 8) -> list[Manifest]:
 
 
 def job(kind: str, built: Fabric, hosts: int = 8) -> Manifest:
-    """Return the object that has the pods of a job."""
+    """The object with the pods of a job."""
     return jobs(kind, built, hosts)[0]
 
 
 def placed(manifest: Manifest) -> Manifest:
-    """Return a manifest in a namespace, as kubectl sends one that has none."""
+    """A manifest in a namespace, as kubectl sends one that has none."""
     return {**manifest, "metadata": {"namespace": "default", **manifest["metadata"]}}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_job_holds_to_its_schema(kind: str, name: str) -> None:
+def test_every_job_is_valid_for_its_schema(kind: str, name: str) -> None:
     found = [one for hosts in (2, 8) for one in jobs(kind, fabric(name), hosts)]
     assert [complaint for one in found for complaint in manifests.complaints(placed(one), SCHEMA)] == []
 
@@ -78,7 +78,7 @@ def test_every_job_holds_to_its_schema(kind: str, name: str) -> None:
 @pytest.mark.skipif(not CRDS, reason="NETKIT_CRDS names no folder")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_job_holds_to_the_crd_of_its_operator(kind: str, name: str) -> None:
+def test_every_job_is_valid_for_the_crd_of_its_operator(kind: str, name: str) -> None:
     known = manifests.crds(Path(CRDS or ""))
     found = jobs(kind, fabric(name), 2)
     assert [complaint for one in found for complaint in manifests.real_complaints(known, placed(one))] == []
@@ -91,7 +91,7 @@ def test_every_kind_of_the_schema_is_emitted_and_no_other() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["names", "volcano"])
-def test_a_missing_or_an_unknown_field_is_found(kind: str, name: str) -> None:
+def test_a_missing_or_an_unknown_field_is_detected(kind: str, name: str) -> None:
     for manifest in map(placed, jobs(kind, fabric(name), 2)):
         whole = manifests.schema(SCHEMA)[manifests.title(manifest)]
         for path in manifests.required({key: part for key, part in whole.items() if key != "scope"}, manifest):
@@ -106,7 +106,7 @@ def test_a_missing_or_an_unknown_field_is_found(kind: str, name: str) -> None:
 
 
 def worker(manifest: Manifest) -> dict[str, Any]:
-    """Return the template of the workers' pods."""
+    """The pod template of the workers."""
     spec: dict[str, Any] = manifest["spec"]
     if manifest["kind"] == "MPIJob":
         return dict(spec["mpiReplicaSpecs"]["Worker"]["template"])
@@ -116,7 +116,7 @@ def worker(manifest: Manifest) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["mpijob", "jobset", "trainjob"])
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name != "none"])
-def test_a_job_names_networks_and_resources_that_the_cluster_has(kind: str, name: str) -> None:
+def test_a_job_names_networks_and_resources_of_the_cluster(kind: str, name: str) -> None:
     built = fabric(name)
     manifest, (cluster,) = job(kind, built), built.clusters
     (rendered,) = render_clusters(built, (cluster,), ENGINE)
@@ -142,7 +142,7 @@ def test_a_job_names_networks_and_resources_that_the_cluster_has(kind: str, name
 
 
 @pytest.mark.parametrize("kind", ["mpijob", "jobset", "trainjob"])
-def test_a_job_asks_kueue_for_its_queue_and_for_one_unit_where_its_hosts_fit_into_one(kind: str) -> None:
+def test_a_job_requests_its_kueue_queue_and_one_unit_if_its_hosts_fit(kind: str) -> None:
     topology = "kueue.x-k8s.io/podset-{}-topology"
     whole, part = job(kind, fabric("names")), job(kind, fabric("names"), 4)
     labels = {"kueue.x-k8s.io/queue-name": "big"}
@@ -157,7 +157,7 @@ def test_a_job_asks_kueue_for_its_queue_and_for_one_unit_where_its_hosts_fit_int
     assert term["values"] == ["gpu01", "gpu02", "gpu03", "gpu04"]
 
 
-def test_volcano_gets_its_own_names_of_queues() -> None:
+def test_volcano_has_its_own_queue_names() -> None:
     manifest = job("mpijob", fabric("volcano"))
     assert manifest["spec"]["runPolicy"]["schedulingPolicy"] == {"queue": "gpu"}
     template = worker(manifest)
@@ -183,7 +183,7 @@ def test_gke_has_its_networks_and_no_setting_of_this_fabric() -> None:
     ("settings", "changed"),
     [(f"{key}={value}", {key: value}) for key, value in NAMES.items()] + [("scheduler", {"scheduler": "volcano"})],
 )
-def test_every_setting_of_kubernetes_that_jobs_use_changes_them(settings: str, changed: dict[str, Any]) -> None:
+def test_every_kubernetes_setting_used_by_jobs_changes_them(settings: str, changed: dict[str, Any]) -> None:
     plain, other = (intents.fabric(manifests.values(UNITS, **one)) for one in ({}, changed))
     assert job("jobset", plain) != job("jobset", other), settings
 
@@ -192,7 +192,7 @@ SLURM: dict[str, Any] = {"partition": "big", "container": "apptainer", "domain":
 
 
 @pytest.mark.parametrize("key", SLURM)
-def test_every_setting_of_slurm_that_jobs_use_changes_them(key: str) -> None:
+def test_every_slurm_setting_used_by_jobs_changes_them(key: str) -> None:
     plain, other = (slurm(**given) for given in ({}, {key: SLURM[key]}))
     assert plain != other
 
@@ -225,7 +225,7 @@ def test_a_batch_script_names_its_nodes_in_one_short_line() -> None:
     assert line == "#SBATCH --nodelist=" + ",".join(f"gpu{number:02}.example.com" for number in range(1, 9))
 
 
-def test_hosts_that_are_no_nodes_are_refused() -> None:
+def test_hosts_that_are_not_nodes_are_refused() -> None:
     built = intents.fabric(manifests.values(UNITS, unit="1"))
     assert acceptance_job("mpijob", built, built.hosts).hosts == ("gpu01", "gpu02", "gpu03", "gpu04")
     with pytest.raises(UsageError) as caught:
@@ -236,7 +236,7 @@ def test_hosts_that_are_no_nodes_are_refused() -> None:
     )
 
 
-def test_steps_grow_with_the_logarithm_of_the_hosts() -> None:
+def test_the_number_of_steps_is_logarithmic_in_the_hosts() -> None:
     wide = {"ceilings": {"units": 32, "hosts_per_unit": 16}, "units": [{"unit": "1-32", "hosts": 16}]}
     built = intents.fabric(intents.values(wide))
     whole = acceptance_job("slurm", built, built.hosts)
@@ -256,7 +256,7 @@ def test_ecmp_gets_several_queue_pairs_and_adaptive_routing_one() -> None:
         assert all(one.why for one in acceptance_job("slurm", built, built.hosts).settings)
 
 
-def test_a_train_job_refers_to_its_runtime_and_has_all_workers() -> None:
+def test_a_train_job_references_its_runtime_and_has_all_workers() -> None:
     runtime, run = jobs("trainjob", fabric("names"))
     assert run["spec"]["runtimeRef"]["name"] == runtime["metadata"]["name"]
     assert run["spec"]["runtimeRef"]["kind"] == runtime["kind"]
@@ -276,7 +276,7 @@ LONG = "-".join(["Fabric-of-the-third-hall"] * 3)[:63]
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_names_of_objects_are_dns_labels_whatever_the_fabric_is_called(kind: str, name: str, wanted: str) -> None:
+def test_names_of_objects_are_dns_labels_for_any_fabric_name(kind: str, name: str, wanted: str) -> None:
     built = intents.fabric(manifests.values({**UNITS, "name": name}))
     text = render_job(kind, acceptance_job(kind, built, built.hosts), ENGINE)
     found = manifests.documents(text)
@@ -288,7 +288,7 @@ def test_names_of_objects_are_dns_labels_whatever_the_fabric_is_called(kind: str
     )
 
 
-def test_long_names_that_begin_alike_stay_apart() -> None:
+def test_long_names_with_a_common_prefix_stay_different() -> None:
     names = {
         acceptance_job("jobset", built, built.hosts).name
         for end in "ab"
@@ -328,7 +328,7 @@ def test_vertex_has_one_primary_and_a_worker_for_each_other_host() -> None:
 
 
 def in_folder(built: Fabric) -> dict[str, str]:
-    """Return the rendered jobs of a cluster."""
+    """The rendered jobs of a cluster."""
     (whole,), (plain,) = (render_clusters(built, built.clusters, ENGINE, jobs=jobs) for jobs in (True, False))
     assert plain.files.items() <= whole.files.items()
     return {name: text for name, text in whole.files.items() if name not in {*plain.files, "jobs/nccl-topo.xml"}}
@@ -357,7 +357,7 @@ def test_a_cluster_of_one_node_has_no_job(kind: str) -> None:
     assert in_folder(intents.fabric(values)) == {}
 
 
-def test_jobs_are_in_the_folder_and_the_manifest_and_follow_templates_of_the_user(tmp_path: Path) -> None:
+def test_jobs_are_in_the_folder_and_the_manifest_and_use_templates_of_the_user(tmp_path: Path) -> None:
     own = tmp_path / "templates" / "job"
     own.mkdir(parents=True)
     (own / "jobset.yaml.j2").write_text("# {{ job.fabric }}\n")
@@ -376,7 +376,7 @@ def test_jobs_are_in_the_folder_and_the_manifest_and_follow_templates_of_the_use
     assert not (out / "kubernetes").exists()
 
 
-def test_jobs_are_no_objects_that_a_cluster_must_have(tmp_path: Path) -> None:
+def test_jobs_are_not_required_in_a_running_cluster(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(manifests.values(UNITS)))
     project = Project.open(tmp_path)
     kinds = {one["kind"] for one in manifests.objects_of(cluster_files(project)["kubernetes"])}

@@ -1,4 +1,4 @@
-"""kubectl runs the commands of steering: the node is tainted, labelled and annotated, and then as it was."""
+"""kubectl runs the commands of steering: the node is tainted, labelled and annotated, and restored."""
 
 import shutil
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ BACK = Steering("kubernetes", {}, returned=("gpu01",))
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """Return a node of a cluster that kubectl reaches."""
+    """A node of a cluster that kubectl can reach."""
     found: dict[str, Any] = {
         "kind": "Node",
         "apiVersion": "v1",
@@ -34,7 +34,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, 
         yield found
 
 
-def test_a_node_is_taken_out_and_comes_back(node: dict[str, Any]) -> None:
+def test_a_node_is_taken_out_of_service_and_returned(node: dict[str, Any]) -> None:
     for _ in range(2):  # the second time nothing is left to do
         assert applied(OUT, PREFIX).failed == {}
         assert node["metadata"]["labels"] == {"own": "label", "fabric.netkit/health": "degraded"}
@@ -50,7 +50,7 @@ def test_a_node_is_taken_out_and_comes_back(node: dict[str, Any]) -> None:
         assert node["spec"]["taints"] == [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
 
 
-def test_a_node_that_is_gone_is_a_failure(node: dict[str, Any]) -> None:
+def test_a_missing_node_is_a_failure(node: dict[str, Any]) -> None:
     node["metadata"]["name"] = "gpu99"
     failed = {"gpu01": 'Error from server (NotFound): nodes "gpu01" not found'}
     assert applied(OUT, PREFIX).failed == failed

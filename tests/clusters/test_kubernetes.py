@@ -1,4 +1,4 @@
-"""The manifests of a Kubernetes cluster: valid for their CRDs, and saying what the fabric and its hosts do."""
+"""The manifests of a Kubernetes cluster: valid for their CRDs, and consistent with the fabric and its hosts."""
 
 import copy
 import json
@@ -27,7 +27,7 @@ from tests.conftest import Golden
 
 ENGINE = Engine()
 CRDS = os.environ.get("NETKIT_CRDS")
-"""A folder with the CRDs of the operators, as their repositories hold them; of 26.7 or later for all variants."""
+"""A folder with the CRDs of the operators, in the layout of their repositories; 26.7 or later for all variants."""
 THREE_TIERS = {
     "topology": "three-tier",
     "ceilings": {"pods": 2, "cores": 2},
@@ -53,7 +53,7 @@ def files(built: Fabric) -> dict[str, str]:
 
 
 def variants() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Yield every mode with both attachments, and the settings that add or change objects."""
+    """Every mode with both attachments, and the settings that add or change objects."""
     for mode, attachment in product(MODES, ("p2p", "vlan")):
         changes = VLAN if attachment == "vlan" else {}
         yield f"{mode}-{attachment}", changes, {"mode": mode}
@@ -80,7 +80,7 @@ def rendered(name: str) -> tuple[Manifest, ...]:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_manifest_holds_to_its_schema(name: str) -> None:
+def test_every_manifest_is_valid_for_its_schema(name: str) -> None:
     found = rendered(name)
     assert [complaint for one in found for complaint in manifests.complaints(one)] == []
     places = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in found]
@@ -89,7 +89,7 @@ def test_every_manifest_holds_to_its_schema(name: str) -> None:
 
 @pytest.mark.skipif(not CRDS, reason="NETKIT_CRDS names no folder")
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_manifest_holds_to_the_crd_of_its_operator(name: str) -> None:
+def test_every_manifest_is_valid_for_the_crd_of_its_operator(name: str) -> None:
     known = manifests.crds(Path(CRDS or ""))
     found = [one for one in rendered(name) if one["apiVersion"] != "v1"]
     assert [complaint for one in found for complaint in manifests.real_complaints(known, one)] == []
@@ -106,7 +106,7 @@ def test_every_kind_can_be_read_from_a_cluster() -> None:
 
 
 def one_of_each_kind() -> list[Manifest]:
-    """Return the largest object of each kind."""
+    """The largest object of each kind."""
     found: dict[str, Manifest] = {}
     for one in (one for name in VARIANTS for one in rendered(name)):
         title = manifests.title(one)
@@ -116,7 +116,7 @@ def one_of_each_kind() -> list[Manifest]:
 
 
 @pytest.mark.parametrize("manifest", one_of_each_kind(), ids=manifests.title)
-def test_a_missing_or_an_unknown_field_is_found(manifest: Manifest) -> None:
+def test_a_missing_or_an_unknown_field_is_detected(manifest: Manifest) -> None:
     known = {key: part for key, part in manifests.schema()[manifests.title(manifest)].items() if key != "scope"}
     paths = [("kind",), ("apiVersion",), ("metadata",), ("metadata", "name"), *manifests.required(known, manifest)]
     for path in paths:
@@ -136,7 +136,7 @@ def at(manifest: Any, path: tuple[str | int, ...]) -> Any:
 
 
 @pytest.mark.parametrize("name", ["sriov-p2p", "sriov-vlan-operator", "volcano-three-tier"])
-def test_every_file_is_as_it_was(name: str, golden: Golden) -> None:
+def test_every_file_equals_its_golden_file(name: str, golden: Golden) -> None:
     changes, settings = VARIANTS[name]
     for file, text in files(fabric(changes, **settings)).items():
         golden(f"clusters/kubernetes-{name}/{file}", text)
@@ -145,7 +145,7 @@ def test_every_file_is_as_it_was(name: str, golden: Golden) -> None:
 @pytest.mark.parametrize(
     "name", ["host-device-p2p", "macvlan-p2p", "macvlan-vlan-by-source", "spectrum-x-vlan", "prefix"]
 )
-def test_networks_and_policies_of_each_mode_are_as_they_were(name: str, golden: Golden) -> None:
+def test_networks_and_policies_of_each_mode_equal_their_golden_files(name: str, golden: Golden) -> None:
     changes, settings = VARIANTS[name]
     found = files(fabric(changes, **settings))
     for file in ("networks.yaml", "nic-policy.yaml"):
@@ -159,7 +159,7 @@ BROUGHT_BY_THE_POLICY = {
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_files_that_are_applied_first_need_no_crd_that_the_policy_brings(name: str) -> None:
+def test_files_that_are_applied_first_need_no_crd_of_the_policy(name: str) -> None:
     changes, settings = VARIANTS[name]
     found = files(fabric(changes, **settings))
     kinds = {file: {one["kind"] for one in manifests.documents(text)} for file, text in found.items()}
@@ -169,7 +169,7 @@ def test_files_that_are_applied_first_need_no_crd_that_the_policy_brings(name: s
     assert ("nic-config.yaml" in found) == (settings.get("nic_qos") == "operator")
 
 
-def test_the_role_in_the_guide_may_read_what_a_comparison_reads() -> None:
+def test_the_role_in_the_guide_permits_all_reads_of_a_comparison() -> None:
     page = (Path(__file__).parents[2] / "docs/kubernetes.md").read_text(encoding="utf-8")
     (text,) = (
         one for one in re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "ClusterRole" in one
@@ -186,7 +186,7 @@ def test_the_role_in_the_guide_may_read_what_a_comparison_reads() -> None:
 
 
 @pytest.mark.parametrize("name", ["nvidia.com/gpu", "1/1", "nvidia.com/mig-1g.10gb", "example.com/" + "g" * 63])
-def test_a_resource_of_gpus_has_a_prefix(name: str) -> None:
+def test_a_gpu_resource_has_a_prefix(name: str) -> None:
     (queue,) = manifests.objects_of(files(fabric(gpu_resource=name)), ["ClusterQueue"])
     assert queue["spec"]["resourceGroups"][0]["coveredResources"][0] == name
 
@@ -194,7 +194,7 @@ def test_a_resource_of_gpus_has_a_prefix(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["gpu", "on", "/gpu", "nvidia.com/", "Nvidia.com/gpu", "a/b/c", "a b/c", "a/b: c", "a/-b", "a/" + "g" * 64]
 )
-def test_a_resource_that_kubernetes_does_not_take_is_refused(name: str) -> None:
+def test_an_invalid_resource_name_is_refused(name: str) -> None:
     with pytest.raises(ValidationError) as refused:
         fabric(gpu_resource=name)
     (error,) = refused.value.errors()
@@ -205,7 +205,7 @@ def test_a_resource_that_kubernetes_does_not_take_is_refused(name: str) -> None:
 
 
 RACKS = {"overrides": {"gpu01": {"rack": "a1"}}}
-# Field → what the cluster is like before, and what changes in it.
+# Field → the cluster settings it needs, and a change of it.
 FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "pod": (THREE_TIERS, {"pod": "2"}),
     "unit": ({}, {"unit": "2"}),
@@ -256,7 +256,7 @@ def test_names_of_nodes_are_lower_case() -> None:
     assert [one["nodeName"] for one in pool["spec"]["staticAllocations"]] == ["gpu01", "gpu02", "gpu05", "gpu06"]
 
 
-def test_the_operator_gets_the_values_that_netkits_own_files_set() -> None:
+def test_the_operator_gets_the_values_of_the_rendered_host_files() -> None:
     built = fabric({"adaptive_routing": True}, nic_qos="operator", operator_version=OLDEST_WITH_ECN)
     own = nic_qos(built.lossless, "mlx5", is_adaptive=True)
     (policy,) = manifests.objects_of(files(built), ["NicConfigurationTemplate"])
@@ -281,7 +281,7 @@ def test_the_operator_gets_the_values_that_netkits_own_files_set() -> None:
 
 
 @pytest.mark.parametrize("backend", ["netplan", "networkd"])
-def test_either_netkit_or_the_operator_sets_up_the_nics_of_a_host(backend: str) -> None:
+def test_either_netkit_or_the_operator_configures_the_nics_of_a_host(backend: str) -> None:
     hosts = {"hosts": {"backend": backend}}
     kept, left = (fabric(hosts, unit="1", nic_qos=owner) for owner in ("netkit", "operator"))
     before, after = ({one.device: one.files for one in render(built, built.hosts, ENGINE)} for built in (kept, left))
@@ -292,7 +292,7 @@ def test_either_netkit_or_the_operator_sets_up_the_nics_of_a_host(backend: str) 
         changed = {file for file in after[name] if after[name][file] != before[name][file]}
         assert changed == {"70-netkit-rails.rules", "install.txt"}
         assert 'NAME="$env{NETKIT_RAIL}"\n' in after[name]["70-netkit-rails.rules"]
-    # Hosts of another unit are no nodes.
+    # Hosts of another unit are not nodes.
     assert {name: after[name] for name in ("gpu05", "gpu06")} == {name: before[name] for name in ("gpu05", "gpu06")}
 
 
@@ -343,7 +343,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
 
 
 @pytest.mark.parametrize(("changes", "settings", "key", "message", "remedy"), REFUSED)
-def test_what_an_operator_cannot_do_is_refused(
+def test_features_unsupported_by_an_operator_are_refused(
     changes: dict[str, Any], settings: dict[str, Any], key: str, message: str, remedy: str
 ) -> None:
     with pytest.raises(DesignError) as refused:
@@ -356,7 +356,7 @@ def renamed(**names: str) -> dict[str, Any]:
     return {"units": [{"unit": 1, "hosts": 2, "host_names": {int(slot[1:]): name for slot, name in names.items()}}]}
 
 
-def test_hosts_that_would_be_one_node_are_refused() -> None:
+def test_hosts_with_the_same_node_name_are_refused() -> None:
     with pytest.raises(DesignError) as refused:
         fabric(renamed(s1="GPU02"))
     assert str(refused.value) == (
@@ -368,7 +368,7 @@ def test_hosts_that_would_be_one_node_are_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["kubernetes", "slurm"])
 @pytest.mark.parametrize("role", ["host", "spine"])
-def test_a_device_with_the_name_of_the_folder_of_a_cluster_is_refused(kind: str, role: str) -> None:
+def test_a_device_named_like_the_folder_of_a_cluster_is_refused(kind: str, role: str) -> None:
     changes = renamed(s2=kind)
     if role == "spine":
         changes = {"names": {"spine": kind}, "switches": {"spine": {"slots": 1}}}
@@ -384,7 +384,7 @@ def test_a_device_with_the_name_of_the_folder_of_a_cluster_is_refused(kind: str,
     assert intents.fabric({**room, "clusters": {other: {}}})
 
 
-def test_what_an_operator_leaves_to_others_is_warned_of() -> None:
+def test_settings_that_an_operator_ignores_give_warnings() -> None:
     def warnings(**settings: Any) -> list[str]:
         built = fabric({"adaptive_routing": True}, **settings)
         return [str(note) for note in built.notes if note.path[:1] == ("clusters",)]
@@ -397,7 +397,7 @@ def test_what_an_operator_leaves_to_others_is_warned_of() -> None:
     assert warnings() == []
 
 
-def test_room_for_pods_is_counted_by_the_mode() -> None:
+def test_addresses_for_pods_are_counted_by_mode() -> None:
     room = {"ceilings": {"addresses_per_nic": 2}}
     assert files(fabric(room, mode="host-device"))
     for mode in ("sriov", "macvlan", "spectrum-x"):

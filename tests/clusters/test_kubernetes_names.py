@@ -1,4 +1,4 @@
-"""Names that a YAML parser could read as numbers, booleans, dates or null: each is text in every manifest."""
+"""Names that a YAML parser could read as numbers, booleans, dates or null: each is a string in every manifest."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ PATTERNS = st.sampled_from(["{rail}", "00{rail}", "{rail}e1", "1e{rail}", "0x{ra
 
 
 class Reader(yaml.SafeLoader):
-    """Reads what YAML 1.1 takes for a number, as PyYAML does, and what YAML 1.2 does, as Kubernetes."""
+    """A loader that reads as a number what YAML 1.1 (PyYAML) or YAML 1.2 (Kubernetes) does."""
 
 
 Reader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[0-9]+[eE][+-]?[0-9]+$"), list("0123456789"))
@@ -52,7 +52,7 @@ Reader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"[yn]$"), lis
     rack=NAMES,
     hosts=st.lists(NAMES, min_size=3, max_size=3, unique=True),
 )
-def test_every_name_is_read_as_it_is_written(chosen: dict[str, Any], name: str, rack: str, hosts: list[str]) -> None:
+def test_every_name_is_parsed_as_a_string(chosen: dict[str, Any], name: str, rack: str, hosts: list[str]) -> None:
     if chosen["mode"] == "spectrum-x":
         chosen["resource"] = chosen["network"]
     units = [{"unit": 1, "hosts": 3, "host_names": dict(enumerate(hosts, 1))}]
@@ -64,7 +64,7 @@ def test_every_name_is_read_as_it_is_written(chosen: dict[str, Any], name: str, 
     resources = {chosen["resource"].format(rail=rail) for rail in (0, 1)}
     kept = ("namespace", "operator_namespace", "queue", "image", "image_registry")
     drawn = {*(chosen[key] for key in kept), *networks, *resources, name, rack, *hosts}
-    # Networks called 0 and 1 are no numbers, but replicas are: the schema has the types of both.
+    # Networks called 0 and 1 are strings, but replicas are numbers: the schema has the types of both.
     odd = drawn - {"0", "1"}
     assert [(text, value) for text, value in found if text in odd and value != text] == []
     objects = manifests.objects_of({file: text for file, text in texts.items() if file.endswith(".yaml")})
@@ -74,7 +74,7 @@ def test_every_name_is_read_as_it_is_written(chosen: dict[str, Any], name: str, 
 
 
 def texts_of(built: Fabric) -> Iterator[tuple[str, str]]:
-    """Yield each manifest, and jobs on all nodes and on some."""
+    """Each manifest, and jobs on all nodes and on some."""
     (rendered,) = render_clusters(built, built.clusters, ENGINE)
     yield from rendered.files.items()
     for kind in ("mpijob", "jobset", "trainjob", "gke"):
@@ -83,7 +83,7 @@ def texts_of(built: Fabric) -> Iterator[tuple[str, str]]:
 
 
 def scalars(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield each scalar of the documents in a text: as it is written, and as it is read."""
+    """Each scalar of the documents in a text: as it is written, and as it is parsed."""
     written, read = yaml.load_all(text, yaml.BaseLoader), yaml.load_all(text, Reader)
     for one, other in zip(written, read, strict=True):
         yield from _pairs(one, other)

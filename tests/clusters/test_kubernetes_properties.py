@@ -25,7 +25,7 @@ ENGINE = Engine()
 
 @st.composite
 def with_cluster(draw: st.DrawFn) -> Values:
-    """Return a random intent with a cluster on some of its units, and room for its pods."""
+    """A random intent with a cluster on some of its units, and enough addresses for its pods."""
     values = draw(random_intents())
     vfs = draw(st.integers(1, 20))
     settings: Values = {
@@ -88,7 +88,7 @@ def addresses_of_switches_and_hosts(built: Fabric) -> Iterator[IPv4Address]:
 
 
 def gateways(built: Fabric) -> dict[tuple[str, str], IPv4Address]:
-    """Return the address of each port towards a host, or of the SVI behind it, by leaf and port."""
+    """The address of each port towards a host, or of the SVI behind it, by leaf and port."""
     return {
         (switch.name, port.name): IPv4Address((switch.vlan.gateway if switch.vlan else port.address).partition("/")[0])
         for switch in built.tier("leaf")
@@ -104,7 +104,7 @@ def leases(pool: Manifest, nics: Mapping[str, Nic]) -> Iterator[tuple[str, set[I
         return
     subnet, size = IPv4Network(spec["subnet"]), spec["perNodeBlockSize"]
     first = subnet.network_address + 1
-    # Blocks go to nodes in any order: here in that of the nodes.
+    # Blocks go to nodes in any order; here in the order of the nodes.
     for index, name in enumerate(nics):
         block = [first + index * size + offset for offset in range(size)]
         assert block[-1] in subnet
@@ -124,13 +124,13 @@ def _of_prefixes(spec: Mapping[str, Any]) -> Iterator[tuple[str, set[IPv4Address
 
 
 def _left(block: list[IPv4Address], start: int, spec: Mapping[str, Any], gateway: IPv4Address) -> set[IPv4Address]:
-    """Take the gateway and what is excluded out of a block, whose first address has the index `start`."""
+    """Remove the gateway and the exclusions from a block, whose first address has the index `start`."""
     excluded = {index for one in spec["perNodeExclusions"] for index in range(one["startIndex"], one["endIndex"] + 1)}
     return {one for index, one in enumerate(block, start) if index not in excluded and one != gateway}
 
 
 def check_addresses(built: Fabric, nic: Nic, addresses: set[IPv4Address]) -> None:
-    """The gateway is that of the leaf's port, and the leaf announces the addresses."""
+    """The gateway is that of the leaf's port, and the leaf advertises the addresses."""
     leaf = built.switch(nic.leaf)
     assert IPv4Address(nic.gateway) == gateways(built)[nic.leaf, nic.leaf_port]
     announced = [IPv4Network(prefix) for prefix in leaf.aggregates or (leaf.leaf_prefix,)]
@@ -150,7 +150,7 @@ def check_routes(built: Fabric, cluster: KubernetesCluster, pool: Manifest, nics
         connected = plan.connected(nic)
         wanted = reach([connected, *plan.own_rail(nic), *others], everyone)
         assert reach([connected, *map(str, routes)], everyone) == wanted
-        # A route to the prefix on the wire would lead to neighbours through the gateway.
+        # A route to the on-link prefix would lead to neighbors through the gateway.
         assert IPv4Network(connected) not in routes
 
 

@@ -1,4 +1,4 @@
-"""Objects and labels of nodes that a fabric rendered before, and that are still in the cluster."""
+"""Objects and node labels that an earlier intent rendered, and that are still in the cluster."""
 
 import copy
 import json
@@ -45,7 +45,7 @@ def changed(one: Manifest, **metadata: Any) -> Manifest:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_object_has_the_labels_of_its_owner(name: str) -> None:
-    """But nodes, which netkit does not make, and the one NicClusterPolicy of a cluster, which fabrics share."""
+    """Except for nodes, which netkit does not create, and the one NicClusterPolicy that fabrics share."""
     for one in rendered(name):
         expected = None if one["kind"] == "NicClusterPolicy" else MINE
         assert one["kind"] == "Node" or one["metadata"].get("labels") == expected, one["kind"]
@@ -54,13 +54,13 @@ def test_every_object_has_the_labels_of_its_owner(name: str) -> None:
 
 
 @given(st.sampled_from(sorted(VARIANTS)), st.sampled_from(sorted(VARIANTS)))
-def test_what_another_intent_rendered_is_left_until_it_is_deleted(before: str, after: str) -> None:
+def test_objects_of_another_intent_are_left_over_until_deleted(before: str, after: str) -> None:
     changes, settings = VARIANTS[after]
     now = files(fabric(changes, **settings))
     old, new = ({key(one): one for one in rendered(name)} for name in (before, after))
     live = {name: copy.deepcopy(one) for name, one in old.items()}
     for name, one in new.items():
-        # As apply does with nodes: it adds labels, and those that it does not have stay.
+        # As kubectl apply does with nodes: it adds labels, and keeps others.
         labels = {**old.get(name, one)["metadata"].get("labels", {}), **one["metadata"].get("labels", {})}
         live[name] = changed(one, labels=labels)
     found = compare_running(live.values(), now, (), owner=OWNER)
@@ -79,7 +79,7 @@ def key(one: Manifest) -> tuple[str, str, str]:
     return one["kind"], one["apiVersion"].partition("/")[0], place
 
 
-def test_an_object_that_is_left_is_listed_with_its_command(project: Project, tmp_path: Path) -> None:
+def test_a_left_over_object_is_listed_with_its_command(project: Project, tmp_path: Path) -> None:
     live = saved(tmp_path / "live.json", [*rendered_by(project), POOL])
     done = run("plan", "--fabric", project.folder, "--cluster", live)
     assert (done.returncode, done.stderr) == (0, "")
@@ -95,7 +95,7 @@ def test_an_object_that_is_left_is_listed_with_its_command(project: Project, tmp
     assert facts.compared == len(rendered_by(project)) + 1
 
 
-def test_an_object_that_is_left_is_a_finding(project: Project, tmp_path: Path) -> None:
+def test_a_left_over_object_is_a_finding(project: Project, tmp_path: Path) -> None:
     live = saved(tmp_path / "live.json", [*rendered_by(project), POOL])
     done = run("check", "cluster.objects", "--fabric", project.folder, "--cluster", live, "--format", "json")
     assert done.returncode == 1
@@ -117,7 +117,7 @@ def test_an_object_that_is_left_is_a_finding(project: Project, tmp_path: Path) -
         {"ownerReferences": [{"kind": "SriovNetwork", "name": "rail0"}]},
     ],
 )
-def test_objects_of_others_are_not_left(project: Project, metadata: Any) -> None:
+def test_objects_of_other_owners_are_not_left_over(project: Project, metadata: Any) -> None:
     found = compare_running([*rendered_by(project), changed(POOL, **metadata)], FILES, (), owner=OWNER)
     assert found is None
 
@@ -125,7 +125,7 @@ def test_objects_of_others_are_not_left(project: Project, metadata: Any) -> None
 FILES = files(fabric())
 
 
-def test_a_list_of_one_kind_finds_objects_that_are_left(project: Project) -> None:
+def test_a_list_of_one_kind_finds_left_over_objects(project: Project) -> None:
     """Items of such a list have no version, and so no group."""
     items = [{name: value for name, value in one.items() if name != "apiVersion"} for one in rendered_by(project)]
     assert compare_running(items, FILES, (), owner=OWNER) is None
@@ -135,12 +135,12 @@ def test_a_list_of_one_kind_finds_objects_that_are_left(project: Project) -> Non
     assert [(one.name, one.action) for one in found.objects] == [("CIDRPool nvidia-network-operator/rail7", "removed")]
 
 
-def test_a_policy_that_is_left_drains_the_nodes_that_it_selects() -> None:
+def test_a_left_over_policy_drains_the_nodes_that_it_selects() -> None:
     changes = {"units": [{"unit": 1, "hosts": 2}, {"unit": 2, "hosts": 2, "rails": "1"}]}
     before = rendered_files(fabric(changes))
     found = compare_running(before, files(fabric({**changes, "units": [{"unit": 1, "hosts": 2}]})), NODES, owner=OWNER)
     assert found is not None
-    assert found.drained == ("gpu05", "gpu06")  # the policies that stay select them no longer
+    assert found.drained == ("gpu05", "gpu06")  # the remaining policies no longer select them
     policies = [one for one in before if one["kind"] == "SriovNetworkNodePolicy"]
     left = [changed(one, name=f"{one['metadata']['name']}-old") for one in policies]
     found = compare_running([*before, *left], files(fabric(changes)), NODES, owner=OWNER)
@@ -159,7 +159,7 @@ def rendered_files(built: Any) -> list[Manifest]:
     return manifests.objects_of(files(built))
 
 
-def test_labels_that_an_object_lacks_touch_nobody(project: Project) -> None:
+def test_labels_that_an_object_lacks_affect_nothing(project: Project) -> None:
     """As after an update from a release that rendered no labels of an owner."""
     live = [one if one["kind"] == "Node" else changed(one, labels={"other": "label"}) for one in rendered_by(project)]
     found = compare_running(live, FILES, NODES, owner=OWNER)
@@ -170,7 +170,7 @@ def test_labels_that_an_object_lacks_touch_nobody(project: Project) -> None:
     assert (found.drained, found.restarted, found.advice) == ((), (), ())
 
 
-def test_labels_that_a_node_has_left_are_found(project: Project) -> None:
+def test_left_over_labels_of_a_node_are_found(project: Project) -> None:
     live = rendered_by(project)
     (first, *_) = (one for one in live if one["kind"] == "Node")
     first["metadata"]["labels"] |= {
@@ -215,7 +215,7 @@ def test_labels_that_a_node_has_left_are_found(project: Project) -> None:
     )
 
 
-def test_a_node_that_lacks_labels_and_has_others_left_is_listed_once(project: Project) -> None:
+def test_a_node_with_missing_and_left_over_labels_is_listed_once(project: Project) -> None:
     live = rendered_by(project)
     (first, *_) = (one for one in live if one["kind"] == "Node")
     first["metadata"]["labels"] = {"fabric.netkit/fabric": "small", "fabric.netkit/rail7": "true"}
@@ -231,7 +231,7 @@ def test_a_node_that_lacks_labels_and_has_others_left_is_listed_once(project: Pr
     assert "kubectl label node gpu01 fabric.netkit/rail7-" in found.advice
 
 
-def test_the_api_server_is_asked_for_objects_that_are_left(project: Project, tmp_path: Path) -> None:
+def test_the_api_server_is_queried_for_left_over_objects(project: Project, tmp_path: Path) -> None:
     theirs = changed(POOL, name="theirs", labels={})
     left = {"apiVersion": "mellanox.com/v1alpha1", "kind": "MacvlanNetwork", "metadata": {"name": "x", "labels": MINE}}
     unlabelled = {**left, "metadata": {"name": "y"}}
@@ -249,7 +249,9 @@ def test_the_api_server_is_asked_for_objects_that_are_left(project: Project, tmp
     assert (found.reading.unread, found.reading.unsearched) == ({}, {})
 
 
-def test_a_kind_that_may_not_be_searched_is_listed_and_changes_no_exit_code(project: Project, tmp_path: Path) -> None:
+def test_a_kind_that_may_not_be_searched_is_listed_and_does_not_change_the_exit_code(
+    project: Project, tmp_path: Path
+) -> None:
     with api_server(rendered_by(project)) as api:
         api.lists["SriovNetworkNodeState"] = []
         api.refused = {"IPPool": 403}

@@ -1,4 +1,4 @@
-"""The topology file of NCCL: read by the rules of NCCL's own reader, and equal to the design and the host model."""
+"""The topology file of NCCL: parsed by the rules of NCCL's own parser, and equal to the design and the host model."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ PIECE = re.compile(
     r'[ \n\r]*(?:<!-- (?P<note>.*?)-->|</(?P<end>\w+)>|<(?P<name>\w+)(?P<given>(?: \w+="[^"]*")*)(?P<whole>/?)>)'
 )
 INSIDE = {"": {"system"}, "system": {"cpu"}, "cpu": {"pci"}, "pci": {"pci"}}
-"""As far as the files have it; NCCL ignores other elements."""
+"""The elements in the files; NCCL ignores others."""
 NEEDED = {"system": {"version"}, "cpu": {"numaid"}, "pci": {"busid", "class", "link_speed", "link_width"}}
 SWITCH, GPU, NIC = "0x060400", "0x030200", "0x020000"
 LONGEST, MOST = 254, 16
@@ -46,7 +46,7 @@ class Element:
 
 
 def read(text: str) -> Element:
-    """Read a file as src/graph/xml.cc does: no declaration, no tabs, one blank before each attribute."""
+    """Parse a file as src/graph/xml.cc does: no declaration, no tabs, one blank before each attribute."""
     stack, at = [Element("")], 0
     while text[at:].strip(" \n\r"):
         piece = PIECE.match(text, at)
@@ -108,14 +108,14 @@ def test_the_file_has_the_gpus_of_the_model_and_the_nics_of_the_design(kind: str
     assert nics == {nic.pci: host.model.gpu_map[nearest_gpu(host, nic.rail)].pci for nic in host.nics}
 
 
-def test_addresses_that_the_intent_gives_count() -> None:
+def test_pci_addresses_in_the_intent_are_used() -> None:
     text = rendered(fabric({"hosts": {"pci": ["0000:aa:00.0", "0000:ab:00.0"]}}))
     assert text is not None
     nics = [one.given["busid"] for one in read(text).below() if one.given.get("class") == NIC]
     assert nics == ["0000:aa:00.0", "0000:ab:00.0"]
 
 
-def test_a_rail_that_some_nodes_lack_is_there() -> None:
+def test_a_rail_that_some_nodes_lack_is_included() -> None:
     lacking_some = {"units": [{"unit": 1, "hosts": 2, "rails": "1"}, {"unit": 2, "hosts": 2}]}
     assert rendered(fabric(lacking_some)) == rendered(fabric())
 
@@ -134,14 +134,14 @@ def test_a_rail_that_some_nodes_lack_is_there() -> None:
         ("  <pci", "\t<pci"),
     ],
 )
-def test_what_nccl_would_not_read_is_found(before: str, after: str) -> None:
+def test_a_file_that_nccl_cannot_parse_is_detected(before: str, after: str) -> None:
     text = rendered(fabric()) or ""
     assert before in text
     with pytest.raises(AssertionError):
         read(text.replace(before, after, 1))
 
 
-def test_the_file_is_as_it_was(golden: Golden) -> None:
+def test_the_file_equals_its_golden_file(golden: Golden) -> None:
     golden("clusters/nccl-topo.xml", rendered(fabric()) or "")
 
 
@@ -180,7 +180,7 @@ def test_a_broken_map_of_gpus_is_refused(tmp_path: Path, change: Any, message: s
     assert message in str(refused.value)
 
 
-def test_explain_says_where_the_file_is_or_why_there_is_none(tmp_path: Path) -> None:
+def test_explain_prints_where_the_file_is_or_why_there_is_none(tmp_path: Path) -> None:
     def explained(values: Mapping[str, Any]) -> str:
         (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(dict(values)))
         done = run("design", "--fabric", tmp_path, "--explain", "gpu01:rail0")

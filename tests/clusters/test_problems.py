@@ -1,4 +1,4 @@
-"""Clusters that cannot be built are refused, with place and remedy."""
+"""Invalid clusters are refused, with place and remedy."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_cluster_that_cannot_be_built_is_refused(case: str) -> None:
+def test_an_invalid_cluster_is_refused(case: str) -> None:
     changes, message = REFUSED[case]
     with pytest.raises(DesignError) as refused:
         intents.fabric(intents.values(changes))

@@ -41,7 +41,7 @@ from tests.clusters import manifests
         (None, None),
     ],
 )
-def test_quantities_are_read(text: Any, amount: Fraction | None) -> None:
+def test_quantities_are_parsed(text: Any, amount: Fraction | None) -> None:
     assert parse_quantity(text) == amount
 
 

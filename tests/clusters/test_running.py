@@ -49,7 +49,7 @@ def rendered(project: Project) -> list[Object]:
 
 
 def lived_in(objects: Sequence[Object]) -> list[Object]:
-    """Return objects as a cluster has them: with defaults, a status, and labels and objects of others."""
+    """Objects as in a running cluster: with defaults, a status, and labels and objects of other owners."""
     found = copy.deepcopy(list(objects))
     for one in found:
         one["metadata"] |= {"uid": "1", "resourceVersion": "7"}
@@ -65,7 +65,7 @@ def saved(file: Path, objects: Sequence[Object]) -> Path:
     return file
 
 
-def test_a_cluster_that_has_all_of_it_does_not_differ(project: Project, tmp_path: Path) -> None:
+def test_a_complete_cluster_does_not_differ(project: Project, tmp_path: Path) -> None:
     found = compared(project, str(saved(tmp_path / "live.json", lived_in(rendered(project)))))
     assert (found.diff, found.compared, found.reading.unread) == (None, len(rendered(project)), {})
 
@@ -80,7 +80,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 @given(st.data())
-def test_each_value_that_was_changed_is_found_at_its_object(project: Project, data: st.DataObject) -> None:
+def test_each_changed_value_is_found_at_its_object(project: Project, data: st.DataObject) -> None:
     objects, files = lived_in(rendered(project)), cluster_files(project)["kubernetes"]
     number = data.draw(st.integers(0, len(rendered(project)) - 1))
     places = [path for path in leaves(rendered(project)[number]) if path[0] not in {"kind", "apiVersion"}]
@@ -98,7 +98,7 @@ def test_each_value_that_was_changed_is_found_at_its_object(project: Project, da
     assert all("changed" in value.before or value.path for value in found.objects[0].values)
 
 
-def test_what_is_missing_would_be_added(project: Project) -> None:
+def test_missing_objects_would_be_added(project: Project) -> None:
     files = cluster_files(project)["kubernetes"]
     found = compare_running([], files, ())
     assert found is not None
@@ -117,7 +117,7 @@ def test_what_is_missing_would_be_added(project: Project) -> None:
         ("kind: Config\nclusters: []\n", "is not a usable kubeconfig: "),
     ],
 )
-def test_a_file_of_something_else_is_refused(project: Project, tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_of_another_format_is_refused(project: Project, tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "file"
     file.write_text(text)
     with pytest.raises(CheckError) as refused:
@@ -125,7 +125,7 @@ def test_a_file_of_something_else_is_refused(project: Project, tmp_path: Path, t
     assert str(refused.value).startswith(f"{file}: {message}")
 
 
-def test_a_cluster_that_the_fabric_does_not_have_is_refused(project: Project, tmp_path: Path) -> None:
+def test_a_cluster_outside_the_fabric_is_refused(project: Project, tmp_path: Path) -> None:
     nodes = tmp_path / "nodes.txt"
     nodes.write_text("NodeName=gpu01 State=IDLE\n")
     for source in ("slurm", str(nodes)):
@@ -148,7 +148,7 @@ def serving(project: Project) -> Iterator[Api]:
         yield found
 
 
-def test_the_api_server_is_asked_for_what_is_or_was_rendered(project: Project, tmp_path: Path, api: Api) -> None:
+def test_the_api_server_is_queried_for_current_and_earlier_kinds(project: Project, tmp_path: Path, api: Api) -> None:
     api.page = 1
     found = compared(project, str(api.kubeconfig(tmp_path)))
     assert found.diff is None
@@ -158,7 +158,7 @@ def test_the_api_server_is_asked_for_what_is_or_was_rendered(project: Project, t
     assert facts.unread == {"SriovNetworkNodeState": "unknown kind in the cluster"}
 
 
-def test_a_kind_that_may_not_be_read_is_not_compared(project: Project, tmp_path: Path, api: Api) -> None:
+def test_a_forbidden_kind_is_not_compared(project: Project, tmp_path: Path, api: Api) -> None:
     api.refused = {"SriovNetwork": 403}
     api.lists["SriovNetwork"] = []
     file = api.kubeconfig(tmp_path)
@@ -175,7 +175,7 @@ def test_a_wrong_token_compares_nothing(project: Project, tmp_path: Path, api: A
     assert (found.diff, found.compared) == (None, 0)
 
 
-def test_a_server_that_is_gone_is_one_line(project: Project, tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported_in_one_line(project: Project, tmp_path: Path) -> None:
     with api_server([]) as api:
         file = api.kubeconfig(tmp_path)
     found = run("plan", "--fabric", project.folder, "--cluster", file)
@@ -185,7 +185,7 @@ def test_a_server_that_is_gone_is_one_line(project: Project, tmp_path: Path) -> 
     assert line.startswith(f"error: the API server of {file} does not answer: ")
 
 
-def test_a_server_that_fails_tls_is_one_line(project: Project, tmp_path: Path, api: Api) -> None:
+def test_a_failed_tls_handshake_is_reported_in_one_line(project: Project, tmp_path: Path, api: Api) -> None:
     """The client reports it as an answer with status 0."""
     file = api.kubeconfig(tmp_path)
     file.write_text(file.read_text().replace("http://", "https://"))
@@ -196,7 +196,7 @@ def test_a_server_that_fails_tls_is_one_line(project: Project, tmp_path: Path, a
     assert "SSL" in line
 
 
-def test_an_answer_with_status_0_is_one_line(
+def test_an_answer_with_status_0_is_reported_in_one_line(
     project: Project, tmp_path: Path, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: object, **__: object) -> None:
@@ -236,7 +236,7 @@ def test_the_users_own_files_are_compared(tmp_path: Path) -> None:
     assert found.reading.unread == {"Deployment.apps": why, "Topology.example.net": why}
 
 
-def test_a_template_that_renders_no_yaml_is_named(tmp_path: Path) -> None:
+def test_a_template_that_renders_invalid_yaml_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "templates" / "kubernetes"
     folder.mkdir(parents=True)
     (folder / "nodes.yaml.j2").write_text("kind: Node\nmetadata: [\n")
@@ -247,7 +247,7 @@ def test_a_template_that_renders_no_yaml_is_named(tmp_path: Path) -> None:
 
 
 def pod(name: str, node: str, networks: Mapping[str, tuple[str, str]], **more: Any) -> Object:
-    """Return a running pod with an interface on networks, each with an address and a device."""
+    """A running pod with an interface on each network, with an address and a device."""
     status = [
         {"name": f"default/{network}", "interface": "net1", "ips": [ip] if ip else [], **device(pci)}
         for network, (ip, pci) in networks.items()
@@ -276,7 +276,7 @@ STATES = {
 
 
 def found_by_check(project: Project, tmp_path: Path, *objects: Object) -> list[tuple[str, str]]:
-    """Return the findings of netkit check cluster.pods."""
+    """The findings of netkit check cluster.pods."""
     file = saved(tmp_path / "live.json", [*rendered(project), STATES, *objects])
     words = (
         "check",
@@ -295,7 +295,7 @@ def found_by_check(project: Project, tmp_path: Path, *objects: Object) -> list[t
     return [(one["place"], one["text"]) for result in document["results"] for one in result["findings"]]
 
 
-def test_a_pod_on_its_rails_is_well(project: Project, tmp_path: Path) -> None:
+def test_a_pod_on_its_rails_passes(project: Project, tmp_path: Path) -> None:
     good = pod("a", "gpu01", {"rail0": ("10.128.0.3", "0000:18:00.2"), "rail1": ("10.128.128.3", "0000:40:00.2")})
     assert found_by_check(project, tmp_path, good) == []
     facts = cluster_facts(project, str(tmp_path / "live.json"))
@@ -314,7 +314,7 @@ def test_a_pod_on_its_rails_is_well(project: Project, tmp_path: Path) -> None:
         ({"rail0": ("fe80::1", "0000:18:00.2")}, {}, "has fe80::1, which is not an IPv4 address"),
     ],
 )
-def test_a_pod_that_cannot_work_is_found(project: Project, tmp_path: Path, networks: Any, more: Any, text: str) -> None:
+def test_a_misconfigured_pod_is_found(project: Project, tmp_path: Path, networks: Any, more: Any, text: str) -> None:
     ((place, said),) = found_by_check(project, tmp_path, pod("a", "gpu01", networks, **more))
     assert place == "default/a rail0"
     assert said.startswith(text)
@@ -326,7 +326,7 @@ def test_an_address_of_two_pods_is_found_once(project: Project, tmp_path: Path) 
     assert found == [("default/b rail0", "has 10.128.0.3, as default/a has")]
 
 
-def test_pods_elsewhere_finished_or_without_rails_are_not_judged_as_bad(project: Project, tmp_path: Path) -> None:
+def test_pods_elsewhere_finished_or_without_rails_do_not_fail(project: Project, tmp_path: Path) -> None:
     elsewhere = pod("c", "other", {"rail0": ("10.128.0.3", "")})
     done = {**pod("d", "gpu01", {}, wanted="rail0"), "status": {"phase": "Succeeded"}}
     plain = pod("e", "gpu01", {}, wanted="")
@@ -334,7 +334,7 @@ def test_pods_elsewhere_finished_or_without_rails_are_not_judged_as_bad(project:
     assert found_by_check(project, tmp_path, elsewhere, done, plain) == skipped
 
 
-def test_functions_of_spectrum_x_are_judged(tmp_path: Path) -> None:
+def test_virtual_functions_of_spectrum_x_are_judged(tmp_path: Path) -> None:
     settings = {"mode": "spectrum-x", "resource": "rail{rail}", "network": "rail{rail}"}
     project = opened(tmp_path, manifests.values({"lossless": {"roce": {"dscp": [24, 26]}}}, **settings))
     good = pod("a", "gpu01", {"rail0": ("10.128.0.3", "0000:18:00.2")})
@@ -347,7 +347,7 @@ def test_functions_of_spectrum_x_are_judged(tmp_path: Path) -> None:
     ]
 
 
-def test_a_device_that_is_no_function_is_found_where_functions_are_known(project: Project, tmp_path: Path) -> None:
+def test_a_device_that_is_not_a_function_is_found_where_functions_are_known(project: Project, tmp_path: Path) -> None:
     unknown = pod("b", "gpu02", {"rail0": ("10.128.0.19", "0000:99:00.1")})
     strange = pod("a", "gpu01", {"rail0": ("10.128.0.3", "0000:99:00.1")})
     found = found_by_check(project, tmp_path, strange, unknown)
@@ -381,7 +381,7 @@ def test_both_interfaces_of_a_pod_on_one_network_are_judged(project: Project, tm
         ({"startTime": "now"}, None),
     ],
 )
-def test_a_pod_that_waits_for_long_is_skipped_with_the_reason(
+def test_a_pod_that_is_pending_for_long_is_skipped_with_the_reason(
     project: Project, tmp_path: Path, status: Object, text: str | None
 ) -> None:
     if status.get("startTime") == "now":
@@ -398,7 +398,7 @@ ROUTES = [
 
 
 def kubectl(folder: Path, script: str) -> str:
-    """Write a kubectl that notes its words and runs a script; return the PATH with it."""
+    """Write a kubectl that records its arguments and runs a script; return the PATH with it."""
     folder.mkdir()
     file = folder / "kubectl"
     file.write_text(f'#!/bin/sh\necho "$@" >> {folder}/words\n{script}\n')
@@ -407,7 +407,7 @@ def kubectl(folder: Path, script: str) -> str:
 
 
 def routes_found(project: Project, tmp_path: Path, script: str) -> list[tuple[str, str, str]]:
-    """Return the findings about routes of a pod, whose `ip` prints what a script says."""
+    """The findings about routes of a pod whose `ip` is this script."""
     with api_server([*rendered(project), STATES, pod("a", "gpu01", {"rail0": ("10.128.0.3", "0000:18:00.2")})]) as api:
         config = api.kubeconfig(tmp_path)
         words = ("check", "cluster.routes", "--fabric", project.folder, "--cluster", config, "--pod-routes")
@@ -453,19 +453,19 @@ def test_routes_of_pods_lead_to_the_gateway_of_their_node(
         ("echo Usage: ip", "ip route did not print JSON"),
     ],
 )
-def test_routes_that_were_not_read_are_skipped(project: Project, tmp_path: Path, script: str, why: str) -> None:
+def test_unread_routes_are_skipped(project: Project, tmp_path: Path, script: str, why: str) -> None:
     found = routes_found(project, tmp_path, script)
     assert found == [("skipped", "default/a", f"its routes were not read: {why}")]
 
 
-def test_pods_are_asked_for_routes_only_on_request(project: Project, tmp_path: Path) -> None:
+def test_routes_of_pods_are_read_only_on_request(project: Project, tmp_path: Path) -> None:
     file = saved(tmp_path / "live.json", [*rendered(project), pod("a", "gpu01", {"rail0": ("10.128.0.3", "")})])
     done = run("check", "cluster.routes", "--fabric", project.folder, "--cluster", file)
     assert "routes in pods were not read: give --pod-routes" in done.stdout
     assert_refused(run("check", "--fabric", project.folder, "--pod-routes"), "--pod-routes asks the pods of --cluster")
 
 
-def test_only_a_fabric_with_a_cluster_misses_one(project: Project, tmp_path: Path) -> None:
+def test_a_missing_cluster_is_reported_only_if_the_fabric_has_one(project: Project, tmp_path: Path) -> None:
     plain = opened(tmp_path, intents.values())
     for fabric, wanted in ((project.fabric, 3), (plain.fabric, 0)):
         found = run_checks(CheckContext(fabric, Snapshot("small", 1.0, {})), catalog.select(shipped(), ["cluster"]))
@@ -499,7 +499,7 @@ JSON = st.recursive(
 
 @settings(phases=[Phase.generate])  # shrinking a whole cluster takes minutes
 @given(st.data())
-def test_an_answer_of_any_shape_ends_in_a_result_or_one_line(project: Project, data: st.DataObject) -> None:
+def test_an_answer_of_any_form_gives_a_result_or_one_line(project: Project, data: st.DataObject) -> None:
     networks = {"rail0": ("10.128.0.3", "0000:18:00.2")}
     objects: list[Any] = [*lived_in(rendered(project)), copy.deepcopy(STATES), pod("a", "gpu01", networks)]
     document: Any = {"kind": "List", "items": objects}

@@ -32,7 +32,7 @@ VERSIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", VERSIONS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_files_are_as_reviewed(shape: str, name: str, golden: Golden) -> None:
+def test_files_equal_their_golden_files(shape: str, name: str, golden: Golden) -> None:
     files = files_of(built(shape, VERSIONS[name]))
     for file, text in files.items():
         golden(f"clusters/slurm-{name}/{shape}/{file}", text)
@@ -59,7 +59,7 @@ ELSEWHERE = {
 }
 
 
-def test_every_field_changes_a_file_or_is_for_something_else() -> None:
+def test_every_field_changes_a_file_or_is_for_another_feature() -> None:
     assert {*CHANGES, *ELSEWHERE} == set(SlurmIntent.model_fields)
     for field, value in CHANGES.items():
         base = {**FULL, "version": BLOCK["version"] if field == "topology" else "22.05"}
@@ -79,7 +79,7 @@ def problems(shape: str, settings: dict[str, Any], **changes: Any) -> set[tuple[
 
 
 @pytest.mark.parametrize("version", ["22.05", "23.02.7", "23.10"])
-def test_blocks_are_refused_where_slurm_has_none(version: str) -> None:
+def test_blocks_are_refused_where_slurm_does_not_support_them(version: str) -> None:
     assert problems("two-tier", {"topology": "block", "version": version}) == {
         (
             "clusters.slurm.topology",
@@ -101,7 +101,7 @@ def test_blocks_of_different_sizes_are_refused_where_slurm_counts_levels() -> No
 
 
 @pytest.mark.parametrize("version", ["24.1", "2405", "5.16.1", "24.05x", "24"])
-def test_a_version_that_cannot_be_compared_is_refused(version: str) -> None:
+def test_an_invalid_version_is_refused(version: str) -> None:
     assert problems("two-tier", {"topology": "block", "version": version}) == {
         (
             "clusters.slurm.version",
@@ -130,13 +130,13 @@ def warnings(fabric: Fabric) -> set[str]:
     return {".".join(map(str, note.path)) for note in fabric.notes if note.path[:1] == ("clusters",)}
 
 
-def test_missing_cpus_are_warned_of() -> None:
+def test_missing_cpus_give_a_warning() -> None:
     assert warnings(built("two-tier", {})) == {"clusters.slurm.cpus"}
     assert warnings(built("two-tier", {"cpus": 224})) == set()
 
 
 def lines(text: str) -> list[dict[str, str]]:
-    """Return the keys and values of each line of a configuration file."""
+    """The keys and values of each line of a configuration file."""
     found = (line for line in text.splitlines() if line and not line.startswith("#"))
     return [dict(pair.split("=", 1) for pair in line.split(" ")) for line in found]
 
@@ -173,7 +173,7 @@ def test_every_host_is_in_one_lowest_switch_below_the_root(values: dict[str, Any
 
 
 def check_nodes(fabric: Fabric, files: dict[str, str]) -> None:
-    """Each node has one line, and its feature names the switch it is below."""
+    """Each node has one line, and its feature names the switch above it."""
     rows = [row for row in lines(files["nodes.conf"]) if "NodeName" in row]
     (partition,) = (row for row in lines(files["nodes.conf"]) if "PartitionName" in row)
     (gpus,) = lines(files["gres.conf"])
@@ -220,7 +220,7 @@ HOSTS = st.from_regex(r"[a-z]{0,3}-?[0-9]{0,3}[a-z]?", fullmatch=True).filter(
 
 
 @given(st.lists(st.one_of(HOSTS, st.builds("gpu{:02}".format, st.integers(0, 120))), unique=True, min_size=1))
-def test_a_hostlist_names_what_was_folded(names: list[str]) -> None:
+def test_a_hostlist_expands_to_its_nodes(names: list[str]) -> None:
     assert sorted(expand(fold(names))) == sorted(names)
 
 
@@ -244,5 +244,5 @@ def test_brackets_anywhere_are_expanded() -> None:
     assert [*expand("r[1-2]n[08-10],x")] == ["r1n08", "r1n09", "r1n10", "r2n08", "r2n09", "r2n10", "x"]
 
 
-def test_topology_choices_are_all_rendered() -> None:
+def test_all_topology_choices_are_rendered() -> None:
     assert set(typing.get_args(SlurmIntent.model_fields["topology"].annotation)) == {"tree", "block"}

@@ -1,4 +1,4 @@
-"""Debian's slurmctld takes the rendered files, and shows the cluster that was designed."""
+"""Debian's slurmctld accepts the rendered files, and shows the designed cluster."""
 
 import re
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def test_nodes_have_their_gpus_features_and_partition(running: tuple[str, Fabric
     )
 
 
-def test_the_controller_has_no_complaint_about_the_files(running: tuple[str, Fabric, Controller]) -> None:
+def test_the_controller_logs_no_error_about_the_files(running: tuple[str, Fabric, Controller]) -> None:
     slurm = running[2]
     assert slurm.ask("scontrol", "show", "partition", "gpu", "-o").startswith("PartitionName=gpu ")
     words = ("gres", "topo", "switch", "node name", "invalid", "include", "duplicate")
@@ -97,14 +97,14 @@ def test_the_acceptance_job_can_start(running: tuple[str, Fabric, Controller], t
     words = done.stderr.split()
     assert words[-3:] == ["in", "partition", "gpu"]
     assert {*slurm.names(words[words.index("nodes") + 1])} == names
-    # The check bites: more GPUs than a node has are refused.
+    # More GPUs than a node has are refused, so the success above is meaningful.
     text = job.read_text(encoding="utf-8")
     job.write_text(text.replace("--gpus-per-node=", "--gpus-per-node=9"), encoding="utf-8")
     refused = slurm.run("sbatch", "--test-only", str(job))
     assert (refused.returncode, "Requested node configuration is not available" in refused.stderr) == (1, True)
 
 
-def test_features_choose_a_unit(running: tuple[str, Fabric, Controller]) -> None:
+def test_features_select_a_unit(running: tuple[str, Fabric, Controller]) -> None:
     _, fabric, slurm = running
     unit = cluster_of(fabric).units[0]
     count = len(unit.nodes)
@@ -114,7 +114,7 @@ def test_features_choose_a_unit(running: tuple[str, Fabric, Controller]) -> None
     assert slurm.run("sbatch", "--test-only", *wanted[:2], f"--nodes={count + 1}", "--wrap=true").returncode == 1
 
 
-def test_what_runs_is_compared_with_the_design(running: tuple[str, Fabric, Controller]) -> None:
+def test_the_running_cluster_is_compared_with_the_design(running: tuple[str, Fabric, Controller]) -> None:
     _, fabric, slurm = running
     cluster = cluster_of(fabric)
 
@@ -134,7 +134,7 @@ def test_what_runs_is_compared_with_the_design(running: tuple[str, Fabric, Contr
         )
 
 
-def test_slurm_takes_the_files_and_the_job_of_the_page(tmp_path: Path) -> None:
+def test_slurm_accepts_the_files_and_the_job_of_the_page(tmp_path: Path) -> None:
     documents.run(ROOT / "docs" / "slurm.md", tmp_path)
     files = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "out" / "slurm").glob("*.*")}
     with controller(files) as slurm:
@@ -143,7 +143,7 @@ def test_slurm_takes_the_files_and_the_job_of_the_page(tmp_path: Path) -> None:
         assert (done.returncode, "on nodes gpu-u01-[01-02],gpu-u02-[01-02] in" in done.stderr) == (0, True), done.stderr
 
 
-def test_odd_names_and_long_lines_are_taken(tmp_path: Path) -> None:
+def test_unusual_names_and_long_lines_are_accepted(tmp_path: Path) -> None:
     """Names that cannot be folded, and lines of many thousand characters."""
     odd = {1: "7", 2: "gpu-a", 3: "x1y2", 4: "a1"}
     units = [{"unit": 1, "hosts": 4, "host_names": odd}, {"unit": "2-16", "hosts": 32}]
@@ -176,7 +176,7 @@ def test_odd_names_and_long_lines_are_taken(tmp_path: Path) -> None:
         assert {*slurm.names(fields(root)["Nodes"])} == {node.name for node in nodes}
 
 
-def test_plan_and_check_ask_scontrol(
+def test_plan_and_check_run_scontrol(
     running: tuple[str, Fabric, Controller], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shape, fabric, slurm = running
@@ -206,7 +206,7 @@ def test_plan_and_check_ask_scontrol(
         )
 
 
-def test_steering_drains_and_resumes_and_leaves_the_drains_of_others(
+def test_steering_drains_and_resumes_and_keeps_drains_of_others(
     running: tuple[str, Fabric, Controller], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, fabric, slurm = running
@@ -233,7 +233,7 @@ def test_steering_drains_and_resumes_and_leaves_the_drains_of_others(
     slurm.ask("scontrol", "update", f"nodename={second}", "state=undrain")
 
 
-def test_steering_leaves_alone_what_somebody_set_down(
+def test_steering_leaves_nodes_alone_that_an_operator_set_down(
     running: tuple[str, Fabric, Controller], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, fabric, slurm = running

@@ -1,4 +1,4 @@
-"""The page about Slurm: its commands that need no cluster work."""
+"""The page about Slurm: its commands that need no running cluster work."""
 
 from pathlib import Path
 
@@ -6,5 +6,5 @@ from tests import documents
 from tests.command import ROOT
 
 
-def test_the_page_is_true(tmp_path: Path) -> None:
+def test_the_page_is_correct(tmp_path: Path) -> None:
     documents.run(ROOT / "docs" / "slurm.md", tmp_path)

@@ -1,4 +1,4 @@
-"""What scontrol prints, recorded from slurmctld 22.05 (Debian's) and 25.11, read and compared with the design."""
+"""Output of scontrol, recorded from slurmctld 22.05 (Debian's) and 25.11, parsed and compared with the design."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -45,12 +45,12 @@ NODES = (
 
 
 @pytest.mark.parametrize("name", ["nodes", "nodes-oneliner"])
-def test_nodes_are_read(name: str) -> None:
+def test_nodes_are_parsed(name: str) -> None:
     """One is drained with a reason that looks like a field; another has a comment and an extra that do."""
     assert parse_nodes(recorded(name)) == NODES
 
 
-def test_what_a_registered_node_adds_is_read() -> None:
+def test_additional_fields_of_a_registered_node_are_parsed() -> None:
     text = (
         "NodeName=n1 Arch=x86_64 CoresPerSocket=56 \n   CPUAlloc=0 CPUEfctv=224 CPUTot=224 CPULoad=0.01\n"
         "   AvailableFeatures=(null)\n   ActiveFeatures=(null)\n   Gres=gpu:h100:8(S:0-1)\n"
@@ -62,7 +62,7 @@ def test_what_a_registered_node_adds_is_read() -> None:
     assert parse_nodes(text) == (SlurmNodeState("n1", "gpu:h100:8", (), 224, 1, (), states, "Not responding"),)
 
 
-def test_the_topology_is_read() -> None:
+def test_the_topology_is_parsed() -> None:
     assert parse_topology(recorded("topology")) == TREE
     tiers = parse_topology(recorded("topology-three-tier"))
     assert tiers == RunningTopology("tree", cluster_of(built("three-tier", FULL)).switches)
@@ -70,8 +70,8 @@ def test_the_topology_is_read() -> None:
 
 
 @pytest.mark.parametrize("topology", ["tree", "block"])
-def test_a_newer_controller_is_read(topology: str) -> None:
-    """Above blocks, it prints those that it aggregates."""
+def test_output_of_a_newer_controller_is_parsed(topology: str) -> None:
+    """Above blocks, it prints the blocks that they aggregate."""
     cluster = cluster_of(built("three-tier", {**FULL, "topology": topology, "version": "25.11"}))
     running = parse_topology(recorded(f"topology-{topology}-25.11"))
     assert running.kind == topology
@@ -96,7 +96,7 @@ def test_text_without_nodes_is_refused(text: str) -> None:
         "SwitchName=a Level=0 Nodes=b\nBlockName=c Nodes=d\n",
     ],
 )
-def test_a_topology_that_is_cut_off_or_mixed_is_refused(text: str) -> None:
+def test_a_truncated_or_mixed_topology_is_refused(text: str) -> None:
     with pytest.raises(PlanError, match=r"not the topology of a Slurm cluster: .*with SLURM_TOPO_LEN unset"):
         parse_topology(text)
 
@@ -135,7 +135,7 @@ def in_partitions(nodes: Iterable[SlurmNodeState], *names: str) -> tuple[SlurmNo
     return tuple(replace(one, partitions=names) for one in nodes)
 
 
-def test_a_partition_with_another_name_is_left_with_the_nodes_that_are_gone() -> None:
+def test_a_renamed_partition_is_left_over_with_the_removed_nodes() -> None:
     old = node("gpu03", ("unit1",))
     running = (
         *in_partitions((*NODES, old), "old", "site"),
@@ -154,7 +154,7 @@ def test_partitions_of_the_site_beside_the_designed_one_are_not_compared() -> No
     assert [*differences(CLUSTER, running, TREE)] == []
 
 
-def test_switches_of_a_unit_that_is_gone_are_left() -> None:
+def test_switches_of_a_removed_unit_are_left_over() -> None:
     """So is the tier above them, but not those of the site, above the fabric and beside it."""
     gone = (node("gpu09", ("unit3",)), node("gpu10", ("unit3",)))
     topology = RunningTopology(

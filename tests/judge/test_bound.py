@@ -1,4 +1,4 @@
-"""Bounds of shares and rates hold for what they are made of."""
+"""Confidence bounds of shares and rates contain the true values."""
 
 import random
 
@@ -17,14 +17,14 @@ def test_the_true_share_lies_between_its_bounds(share: float, whole: int) -> Non
     assert all(least(part, whole) <= share <= most(part, whole) for part in parts)
 
 
-def test_more_counts_bring_the_bounds_together_and_doubt_takes_them_apart() -> None:
+def test_more_counts_narrow_the_bounds_and_uncertainty_widens_them() -> None:
     widths = [most(whole // 5, whole) - least(whole // 5, whole) for whole in (10, 100, 1000, 10_000)]
     assert widths == sorted(widths, reverse=True)
     assert least(670, 796) > least(670, 796, 0.1) > 0.5
     assert (least(0, 0), most(0, 0)) == (0.0, 1.0)
 
 
-def test_what_may_have_been_on_its_way_is_no_loss() -> None:
+def test_packets_possibly_in_flight_are_not_a_loss() -> None:
     assert least(2, 2) == 0
     assert least(200, 1000, 0.2) == 0
 

@@ -16,7 +16,7 @@ def all_well(scene, seen):
 '''
 
 
-def test_every_shipped_check_says_what_failure_means() -> None:
+def test_every_shipped_check_explains_its_failure() -> None:
     found = catalog.load()
     assert found
     for name, check in found.items():
@@ -24,7 +24,7 @@ def test_every_shipped_check_says_what_failure_means() -> None:
         assert len(check.text.splitlines()) > 1, f"{name}: one line does not say what to do"
 
 
-def test_a_check_of_the_users_own_is_one_file_and_takes_the_place_of_a_shipped_one(tmp_path: Path) -> None:
+def test_a_users_check_is_one_file_and_replaces_a_shipped_one(tmp_path: Path) -> None:
     (tmp_path / "my_check.py").write_text(GOOD)
     (tmp_path / "bgp.py").write_text(GOOD)
     (tmp_path / "test_my_check.py").write_text("raise RuntimeError")
@@ -70,7 +70,7 @@ def test_a_check_of_the_users_own_is_one_file_and_takes_the_place_of_a_shipped_o
         ),
     ],
 )
-def test_a_file_that_is_no_check_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_without_a_valid_check_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "x.py").write_text(text)
     with pytest.raises(CheckError) as caught:
         catalog.load([tmp_path])
@@ -83,7 +83,7 @@ def test_a_check_with_two_names_is_one_check(tmp_path: Path) -> None:
     assert [check.name for check in catalog.of_file(file)] == ["x.all-well"]
 
 
-def test_choosing_nothing_is_an_error() -> None:
+def test_an_empty_selection_is_an_error() -> None:
     found = catalog.load()
     assert catalog.select(found, []) == tuple(found.values())
     assert [check.name for check in catalog.select(found, ["bgp.sessions", "bgp.pre*"])] == [

@@ -1,4 +1,4 @@
-"""The gate's part for CNPs, with hosts that count what each case lets them."""
+"""The CNP part of the health gate, with scripted host counters."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ VIEWS = (View(("counters",), frozenset({"counters"}), counters), View(("qos",), 
 
 @dataclass
 class Bed:
-    """Hosts of two rails: CNPs a second that each NIC sends and hears; time passes only when somebody sleeps."""
+    """Hosts of two rails: CNPs a second that each NIC sends and receives; time passes only while the gate sleeps."""
 
     sent: float = 1000.0
     heard: Mapping[int, float] = field(default_factory=lambda: {0: 1000.0, 1: 1000.0})
@@ -64,7 +64,7 @@ class Bed:
         return FakeHost(self, name)
 
     def gate(self) -> CnpGate:
-        """Return the gate of one deploy; the same at every call."""
+        """The gate of one deploy; the same at every call."""
         if not self.gates:
             clock = DeployClock(lambda: self.now_s, self.sleep_s, lambda: self.now_s)
             watch = CnpWatch(BUILT, self.connect, lambda _name: VIEWS, clock=clock, runner=SerialRunner())
@@ -134,14 +134,14 @@ def test_a_change_that_loses_cnps_is_worse_at_the_time_limit() -> None:
     assert 30 <= bed.now_s - began_s <= 30 + 2 * WINDOW_S
 
 
-def test_cnps_may_take_a_moment_to_come_back() -> None:
+def test_cnps_may_take_a_moment_to_return() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE).sample
     bed.heard, bed.later = losing(1.0), {bed.now_s + 10: losing(0.0)}
     assert bed.ask(Moment.AFTER, sample=sample, time_limit_s=30).is_healthy
 
 
-def test_a_rail_is_compared_with_itself_and_not_with_what_would_be_good() -> None:
+def test_a_rail_is_compared_with_itself_and_not_with_an_ideal() -> None:
     bed = Bed(heard=losing(0.3))
     sample = bed.ask(Moment.BEFORE).sample
     assert bed.ask(Moment.AFTER, sample=sample).is_healthy
@@ -149,7 +149,7 @@ def test_a_rail_is_compared_with_itself_and_not_with_what_would_be_good() -> Non
     assert bed.ask(Moment.AFTER, sample=sample).verdict == "worse"
 
 
-def test_other_rails_than_those_of_a_leaf_are_no_concern_of_it() -> None:
+def test_only_the_rails_of_a_leaf_matter_to_it() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE, RAIL1).sample
     bed.heard = losing(0.9)
@@ -161,7 +161,7 @@ def test_other_rails_than_those_of_a_leaf_are_no_concern_of_it() -> None:
 
 
 @pytest.mark.parametrize("when", ["before the change", "after it"])
-def test_too_few_cnps_are_not_compared_and_that_is_said(when: str) -> None:
+def test_too_few_cnps_are_not_compared_and_that_is_reported(when: str) -> None:
     bed = Bed(sent=2 if when.startswith("before") else 1000, heard={0: 2.0, 1: 2.0})
     sample = bed.ask(Moment.BEFORE).sample
     bed.sent = 2
@@ -170,7 +170,7 @@ def test_too_few_cnps_are_not_compared_and_that_is_said(when: str) -> None:
     )
 
 
-def test_a_rail_that_could_not_be_read_before_is_not_compared() -> None:
+def test_a_rail_that_was_unreadable_before_is_not_compared() -> None:
     bed = Bed(away={"gpu02"})
     answer = bed.ask(Moment.BEFORE, "spine01")
     assert answer.is_healthy
@@ -180,7 +180,7 @@ def test_a_rail_that_could_not_be_read_before_is_not_compared() -> None:
     assert bed.looks == asked
 
 
-def test_a_rail_that_cannot_be_read_any_more_is_inconclusive() -> None:
+def test_a_rail_that_became_unreadable_is_inconclusive() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE).sample
     bed.away = {"gpu02"}
@@ -188,7 +188,7 @@ def test_a_rail_that_cannot_be_read_any_more_is_inconclusive() -> None:
     assert answer == GateAnswer("inconclusive", ("rail 0: not all of its NICs were read: gpu02",))
 
 
-def test_what_may_come_of_reading_one_after_the_other_is_no_loss() -> None:
+def test_a_difference_explained_by_reading_times_is_not_a_loss() -> None:
     bed = Bed(lag_s=0.3)
     sample = bed.ask(Moment.BEFORE).sample
     bed.heard = losing(0.12)
@@ -197,7 +197,7 @@ def test_what_may_come_of_reading_one_after_the_other_is_no_loss() -> None:
     assert bed.ask(Moment.AFTER, sample=sample).verdict == "worse"
 
 
-def test_what_a_drained_spine_loses_stops_the_deploy_before_the_next_device() -> None:
+def test_losses_of_a_drained_spine_stop_the_deploy_before_the_next_device() -> None:
     bed = Bed()
     assert bed.ask(Moment.BEFORE, "spine01").is_healthy
     bed.heard = losing(0.5)
@@ -211,14 +211,14 @@ def test_what_a_drained_spine_loses_stops_the_deploy_before_the_next_device() ->
 @pytest.mark.parametrize(
     ("device", "risk"), [(RAIL0, Risk.SESSION), (RAIL0, Risk.LOW), ("gpu01", Risk.BUFFER), ("spine01", Risk.NONE)]
 )
-def test_changes_that_touch_no_queue_of_a_switch_ask_no_host(device: str, risk: Risk) -> None:
+def test_for_changes_that_touch_no_queue_no_host_is_read(device: str, risk: Risk) -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE, device, risk).sample
     assert bed.ask(Moment.AFTER, device, risk, sample=sample).is_healthy
     assert bed.looks == 0
 
 
-def test_before_a_device_that_carries_nothing_no_host_is_asked_unless_cnps_were_seen_in_this_run() -> None:
+def test_for_a_device_without_traffic_hosts_are_read_only_if_cnps_were_seen_in_this_run() -> None:
     bed = Bed(is_blank=True)
     before = bed.ask(Moment.BEFORE)
     assert before.is_blank
@@ -232,7 +232,7 @@ def test_before_a_device_that_carries_nothing_no_host_is_asked_unless_cnps_were_
     assert bed.looks > seen > 0
 
 
-def test_devices_of_a_wave_share_a_look_and_quiet_rails_are_left_alone_for_longer() -> None:
+def test_devices_of_a_wave_share_a_reading_and_quiet_rails_are_read_less_often() -> None:
     bed = Bed()
     for device in (RAIL0, RAIL0, "spine01"):
         assert bed.ask(Moment.BEFORE, device).is_healthy
@@ -247,7 +247,7 @@ def test_devices_of_a_wave_share_a_look_and_quiet_rails_are_left_alone_for_longe
     assert quiet.looks == 2 * 2
 
 
-def test_more_hosts_than_can_be_read_at_one_moment_are_not_asked() -> None:
+def test_too_many_hosts_for_simultaneous_reading_are_not_read() -> None:
     wide = fabric(units=[{"unit": "1-9", "hosts": 8}], ceilings={"units": 16, "hosts_per_unit": 8, "spines": 4})
     assert len(wide.hosts) > MOST_HOSTS
     watch = CnpWatch(wide, Bed().connect, lambda _name: VIEWS, runner=SerialRunner())

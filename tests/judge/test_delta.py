@@ -34,7 +34,7 @@ def between(earlier: int, later: int, name: str = "rx_bytes") -> Delta:
         ("a counter of the user's own", 1, 4, Delta(CounterState.DELTA, 3, 10.0)),
     ],
 )
-def test_what_a_counter_added(name: str, earlier: int, later: int, expected: Delta) -> None:
+def test_the_delta_of_a_counter(name: str, earlier: int, later: int, expected: Delta) -> None:
     assert between(earlier, later, name) == expected
 
 
@@ -42,7 +42,7 @@ def test_one_sample_is_a_baseline() -> None:
     assert deltas("rx_bytes", (Sample(5.0, {"rx_bytes": {"p": 3}}),)) == {"p": Delta(CounterState.BASELINE)}
 
 
-def test_what_the_first_sample_lacked_is_a_baseline_and_what_the_last_one_lacks_has_failed() -> None:
+def test_a_counter_missing_first_is_a_baseline_and_one_missing_last_has_failed() -> None:
     samples = (Sample(5.0, {"rx_bytes": {"gone": 3}}), Sample(15.0, {"rx_bytes": {"come": 4}}))
     assert deltas("rx_bytes", samples) == {
         "come": Delta(CounterState.BASELINE, 0, 10.0),
@@ -50,7 +50,7 @@ def test_what_the_first_sample_lacked_is_a_baseline_and_what_the_last_one_lacks_
     }
 
 
-def test_of_a_device_that_broke_off_counters_have_failed_and_are_neither_missing_nor_a_baseline() -> None:
+def test_counters_of_a_lost_device_have_failed_and_are_neither_missing_nor_a_baseline() -> None:
     first = Sample(5.0, {"rx_bytes": {"swp1s0": 3}})
     broken_off = observation("leaf01")
     for samples in ((first,), ()):
@@ -60,7 +60,7 @@ def test_of_a_device_that_broke_off_counters_have_failed_and_are_neither_missing
 
 
 def seen(one: Observation) -> DeviceContext:
-    """Return one device of a scene."""
+    """One device of a snapshot."""
     return scene(fabric(), one).devices[one.device]
 
 
@@ -73,7 +73,7 @@ def test_a_delta_is_never_negative_and_unknown_ones_are_zero(earlier: int, later
 
 
 @given(COUNT, st.integers(0, 2**20))
-def test_a_counter_that_runs_over_its_end_loses_nothing(earlier: int, added: int) -> None:
+def test_a_counter_that_wraps_loses_nothing(earlier: int, added: int) -> None:
     found = between(earlier, (earlier + added) % 2**64)
     assert found == Delta(CounterState.DELTA, added, 10.0)
 
@@ -93,7 +93,7 @@ def window(counts: Mapping[str, tuple[int, int]]) -> tuple[Sample, Sample]:
 
 
 @given(st.sampled_from(COUNTED), JUST_BELOW, st.dictionaries(st.sampled_from(COUNTED), SMALL, min_size=2), SMALL)
-def test_counters_of_a_port_that_are_cleared_together_have_counted_nothing(
+def test_counters_of_a_port_cleared_together_have_counted_nothing(
     name: str, high: int, others: Mapping[str, int], since: int
 ) -> None:
     cleared = {other: (since + 1 + count, since) for other, count in others.items()} | {name: (high, since)}
@@ -102,7 +102,7 @@ def test_counters_of_a_port_that_are_cleared_together_have_counted_nothing(
 
 
 @given(st.sampled_from(COUNTED), JUST_BELOW, st.dictionaries(st.sampled_from(COUNTED), SMALL), SMALL)
-def test_a_counter_of_32_bits_that_runs_over_its_end_beside_others_that_count_on_loses_nothing(
+def test_a_32_bit_counter_that_wraps_beside_others_that_count_on_loses_nothing(
     name: str, high: int, others: Mapping[str, int], added: int
 ) -> None:
     counting = {other: (count, count + added) for other, count in others.items()}
@@ -110,7 +110,7 @@ def test_a_counter_of_32_bits_that_runs_over_its_end_beside_others_that_count_on
     assert deltas(name, samples)[at(name)] == Delta(CounterState.DELTA, added, 10.0)
 
 
-def test_two_counters_of_a_port_that_run_over_their_ends_together_lose_nothing() -> None:
+def test_two_counters_of_a_port_that_wrap_together_lose_nothing() -> None:
     wide = {"swp1": 2**64 - 20}
     first = {"tx_bytes": wide, "rx_bytes": wide, "rx_drops": {"swp1": 4}}
     last = {"tx_bytes": {"swp1": 80}, "rx_bytes": {"swp1": 30}, "rx_drops": {"swp1": 4}}
@@ -129,7 +129,7 @@ def test_two_counters_of_a_port_that_run_over_their_ends_together_lose_nothing()
         ("out_of_buffer", {"rx_bytes": {"swp1": 2**33}}, CounterState.DELTA),
     ],
 )
-def test_a_count_among_wide_ones_does_not_run_over_the_end_of_32_bits(
+def test_a_counter_among_64_bit_ones_does_not_wrap_at_32_bits(
     name: str, beside: Mapping[str, Mapping[str, int]], state: CounterState
 ) -> None:
     first, last = ({**beside, name: {"swp1": count}} for count in (2**32 - 5, 7))

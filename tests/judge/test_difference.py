@@ -1,4 +1,4 @@
-"""What is different between two snapshots: each kind of facts, and nothing where one of them does not tell."""
+"""Differences between two snapshots: each kind of facts, and none where one of them has no value."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,7 @@ HOUR_S = 3600.0
 
 
 def found(was: Facts | Observation, now: Facts | Observation, light_db: float = 2.0) -> list[tuple[Any, ...]]:
-    """Return what is different between two states of one device that are an hour apart."""
+    """The differences between two states of one device that are an hour apart."""
     sides = [one if isinstance(one, Observation) else Observation("leaf01", "nvue", one) for one in (was, now)]
     before, after = (Snapshot("small", at_s, {"leaf01": one}) for at_s, one in zip((0.0, HOUR_S), sides, strict=True))
     both = differences(before, after, ["leaf01"], KINDS, light_db)
@@ -151,13 +151,13 @@ CASES: dict[str, tuple[Facts, Facts, list[tuple[Any, ...]]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_different(name: str) -> None:
+def test_differences(name: str) -> None:
     was, now, wanted = CASES[name]
     assert found(was, now) == wanted
     assert found(was, was) == found(now, now) == []
 
 
-def test_what_gets_worse_is_better_the_other_way_around() -> None:
+def test_the_reverse_of_worse_is_better() -> None:
     for was, now, wanted in CASES.values():
         back = {one[1:3]: one[5] for one in found(now, was)}
         for _, place, what, _, _, is_worse in wanted:
@@ -165,14 +165,14 @@ def test_what_gets_worse_is_better_the_other_way_around() -> None:
                 assert back[place, what] is not is_worse, (place, what)
 
 
-def test_light_that_moved_less_than_the_threshold_is_not_different() -> None:
+def test_optical_power_that_moved_less_than_the_threshold_is_not_different() -> None:
     was = Facts(modules={"swp1": OPTIC})
     now = Facts(modules={"swp1": replace(OPTIC, lanes={1: Lane(-3.5, 1.5)})})
     assert found(was, now, light_db=2.5) == []
     assert len(found(was, now, light_db=2.4)) == 1
 
 
-def test_only_what_both_tell_is_compared() -> None:
+def test_only_values_in_both_are_compared() -> None:
     was = Observation("leaf01", "nvue", Facts(routes={"10.0.0.0/24": ("swp1",)}, sessions=Absent("bgpd is down")))
     now = Observation("leaf01", "nvue", Facts(routes=Absent("no such command"), sessions=Absent("bgpd is down")))
     both = differences(Snapshot("s", 0.0, {"leaf01": was}), Snapshot("s", 1.0, {"leaf01": now}), ["leaf01"], KINDS, 2.0)
@@ -180,7 +180,7 @@ def test_only_what_both_tell_is_compared() -> None:
     assert [(one.kind, one.reason) for one in both.uncompared] == [("routes", "after: no such command")]
 
 
-def test_a_device_that_is_not_reached_any_more_is_one_difference() -> None:
+def test_a_device_that_became_unreachable_is_one_difference() -> None:
     was = Observation("leaf01", "nvue", Facts(sessions={"swp1": WELL}))
     now = Observation("leaf01", "nvue", failure="connection refused")
     assert found(was, now) == [("device", "", "reached", "reached", "connection refused", True)]
@@ -190,7 +190,7 @@ def test_a_device_that_is_not_reached_any_more_is_one_difference() -> None:
 
 
 def counted(drops: int, pauses: int, seconds: float = 10.0) -> Observation:
-    """Return a device whose counters added so much."""
+    """A device whose counters increased by this much."""
     samples = tuple(
         Sample(at_s, {"queue_drops": {"swp1/3": end * drops}, "rx_pause": {"swp1/3": end * pauses}})
         for end, at_s in ((0, 0.0), (1, seconds))
@@ -198,7 +198,7 @@ def counted(drops: int, pauses: int, seconds: float = 10.0) -> Observation:
     return Observation("leaf01", "nvue", Facts(counters=samples[1].counters), samples)
 
 
-def test_rates_that_surely_moved() -> None:
+def test_rates_that_surely_changed() -> None:
     assert found(counted(0, 1000), counted(3, 5000)) == [
         ("counter", "swp1/3", "queue drops", "0/s", "0.3/s", True),
         ("counter", "swp1/3", "rx pause", "100/s", "500/s", None),

@@ -1,4 +1,4 @@
-"""What follows from what, and what is to be repaired first, on scenes made by hand."""
+"""Grouping findings into causes and symptoms, and the order of repair, on hand-made findings."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ LAYERS = {one.name: one.layer for one in CHECKS}
 
 
 def said(finding: Finding, name: str, device: str) -> Finding:
-    """Return a finding as a run of its check leaves it."""
+    """A finding as a run of its check leaves it."""
     place = finding.place.partition("/")[0]
     return finding._replace(check=name, device=device, cause=finding.cause or SCENE.cable(device, place))
 
@@ -45,7 +45,7 @@ def found(*findings: Finding) -> tuple[CauseGroup, ...]:
 
 
 def heads(*findings: Finding) -> list[tuple[str, int]]:
-    """Return the check of each cause, and how many symptoms it has."""
+    """The check of each cause, and its number of symptoms."""
     return [(one.head.check, len(one.symptoms)) for one in found(*findings)]
 
 
@@ -59,13 +59,13 @@ def test_a_chain_of_symptoms_has_one_cause() -> None:
     assert {one.head.cause, *(symptom.cause for symptom in one.symptoms)} == {CABLE}
 
 
-def test_what_nothing_on_its_cable_explains_is_a_cause_of_its_own() -> None:
+def test_a_finding_unexplained_on_its_cable_is_a_cause_of_its_own() -> None:
     dim = said(fail(UP.name, "dim"), "optics.light", "leaf01")
     origin = said(fail(f"{UP.name}/3", "causes pauses"), "pfc.origin", "leaf01")
     assert heads(origin, dim) == [("optics.light", 0), ("pfc.origin", 0)]
 
 
-def test_two_origins_are_two_causes_though_each_holds_up_the_other() -> None:
+def test_two_origins_are_two_causes_although_each_affects_the_other() -> None:
     one = said(fail("rail0/3", "origin", explains=["to leaf", "to gpu02"]), "pfc.origin", "gpu01")
     other = said(fail("rail0/3", "origin too", explains=["to gpu01", "to gpu02"]), "pfc.origin", "gpu02")
     victims = [said(warn("rail1/3", f"held {way}", cause=way), "pfc.rate", "gpu01") for way in ("to gpu01", "to leaf")]
@@ -75,14 +75,14 @@ def test_two_origins_are_two_causes_though_each_holds_up_the_other() -> None:
     ]
 
 
-def test_one_direction_of_a_cable_says_nothing_of_the_other() -> None:
+def test_one_direction_of_a_cable_does_not_explain_the_other() -> None:
     light = said(fail(UP.name, "dim", cause=SCENE.way_in("leaf01", UP.name)), "optics.light", "leaf01")
     for way, number in ((SCENE.way_in("leaf01", UP.name), 1), (SCENE.way("leaf01", UP.name), 2)):
         errors = said(fail(UP.name, "down", cause=way), "links.up", "leaf01")
         assert len(found(light, errors)) == number
 
 
-def test_a_symptom_elsewhere_follows_from_where_it_says_it_may_come_from() -> None:
+def test_a_remote_symptom_follows_from_the_places_it_names() -> None:
     session = said(fail(UP.name, "lost"), "bgp.sessions", "leaf01")
     near = said(fail("", "narrow", cause="paths of leaf02", touches=[CABLE]), "routes.paths", "leaf02")
     far = said(fail("", "narrow", cause="paths of leaf02", touches=["elsewhere"]), "routes.paths", "leaf02")
@@ -91,7 +91,7 @@ def test_a_symptom_elsewhere_follows_from_where_it_says_it_may_come_from() -> No
     assert heads(far, session) == [("bgp.sessions", 0), ("routes.paths", 0)]
 
 
-def test_a_check_that_names_no_causes_follows_from_any_earlier_layer_on_its_cable() -> None:
+def test_a_check_without_named_causes_follows_from_any_lower_layer_on_its_cable() -> None:
     mine = said(fail(UP.name, "mine"), "own.words", "leaf01")
     assert heads(mine, said(warn(UP.name, "held up"), "pfc.rate", "leaf01")) == [("pfc.rate", 1)]
     assert heads(mine, said(fail("", "of the device"), "routes.paths", "leaf01")) == [
@@ -100,7 +100,7 @@ def test_a_check_that_names_no_causes_follows_from_any_earlier_layer_on_its_cabl
     ]
 
 
-def test_what_is_repaired_first_comes_first_and_what_was_skipped_does_not_come() -> None:
+def test_causes_are_in_order_of_repair_without_skipped_ones() -> None:
     findings = [
         said(skip("", "?"), "bgp.sessions", "spine02"),
         said(fail("rail1", "no answer"), "probe.loss", "gpu01"),
@@ -111,7 +111,7 @@ def test_what_is_repaired_first_comes_first_and_what_was_skipped_does_not_come()
     assert heads(*findings) == [("bgp.sessions", 0), ("routes.lookups", 0), ("probe.loss", 0), ("optics.light", 0)]
 
 
-def test_the_same_at_many_places_is_one_cause_and_settings_of_one_device_are() -> None:
+def test_equal_findings_at_many_places_and_settings_of_one_device_are_one_cause() -> None:
     names = [f"p{number}" for number in range(5)]
     missing = [said(fail(name, "no watchdog"), "pfc.rate", f"leaf0{name}") for name in names]
     (one,) = found(*missing)

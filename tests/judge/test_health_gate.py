@@ -1,4 +1,4 @@
-"""The gate, with a device that answers what each case lets it."""
+"""The health gate, with a device of scripted answers."""
 
 import json
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ VIEWS = (
 
 @dataclass
 class Device:
-    """Rates a second by counter and place, and what else it tells; time passes only when somebody sleeps."""
+    """Rates a second by counter and place, and other facts; time passes only while the gate sleeps."""
 
     now_s: float = 100.0
     rates: dict[str, dict[str, float]] = field(default_factory=lambda: {"buffer_drops": {"swp1s0/3": 0.0}})
@@ -98,7 +98,7 @@ class Scene:
         return answer
 
 
-def test_what_is_as_before_is_healthy_and_the_other_gate_gets_its_own_sample_back() -> None:
+def test_an_unchanged_device_is_healthy_and_the_other_gate_gets_its_own_sample_back() -> None:
     scene = Scene(Device())
     assert scene.ask(Moment.BEFORE).is_healthy
     assert scene.ask(Moment.AFTER, time_limit_s=5) == GateAnswer("healthy")
@@ -113,7 +113,7 @@ def test_descriptions_are_left_to_the_other_gate() -> None:
     assert scene.device.asked == []
 
 
-def test_what_the_other_gate_says_holds() -> None:
+def test_the_verdict_of_the_other_gate_applies() -> None:
     scene = Scene(Device(), others=GateAnswer("worse", ("a session is gone",)))
     assert scene.ask(Moment.AFTER).reasons == ("a session is gone",)
 
@@ -149,7 +149,7 @@ def test_what_the_other_gate_says_holds() -> None:
         ({"modules": {"swp1s0": -2.5}}, "healthy", ""),
     ],
 )
-def test_what_is_worse_than_before_is_told(change: dict[str, Any], verdict: str, reason: str) -> None:
+def test_worse_values_are_reported(change: dict[str, Any], verdict: str, reason: str) -> None:
     scene = Scene(Device(), risk=Risk.PORT)
     assert scene.ask(Moment.BEFORE).is_healthy
     for name, value in change.items():
@@ -166,7 +166,7 @@ def test_what_is_worse_than_before_is_told(change: dict[str, Any], verdict: str,
         (130.0, ("leaf01: swp1s0/3: loses lossless packets for lack of buffer, 130 a second, 100 before",)),
     ],
 )
-def test_a_loss_that_was_there_before_may_vary_by_a_quarter(after: float, reasons: tuple[str, ...]) -> None:
+def test_an_existing_loss_may_vary_by_a_quarter(after: float, reasons: tuple[str, ...]) -> None:
     scene = Scene(Device())
     scene.device.rates = {"buffer_drops": {"swp1s0/3": 100.0}}
     scene.ask(Moment.BEFORE)
@@ -181,7 +181,7 @@ def test_a_switch_without_pfc_may_drop() -> None:
     assert scene.ask(Moment.AFTER, time_limit_s=5).is_healthy
 
 
-def test_what_is_lost_for_a_moment_only_is_forgiven() -> None:
+def test_a_momentary_loss_is_forgiven() -> None:
     scene = Scene(Device())
     scene.ask(Moment.BEFORE)
     began_s = scene.device.now_s
@@ -198,7 +198,7 @@ def test_what_is_lost_for_a_moment_only_is_forgiven() -> None:
     assert scene.ask(Moment.AFTER, time_limit_s=30).is_healthy
 
 
-def test_a_session_that_is_to_go_takes_paths_with_it() -> None:
+def test_a_session_to_be_removed_takes_paths_with_it() -> None:
     scene = Scene(Device())
     scene.ask(Moment.BEFORE)
     scene.device.routes = {FAR: ["swp5"]}
@@ -222,7 +222,7 @@ def test_routes_need_no_more_ports_than_the_plan_predicts(predicted: int, ports:
         assert scene.ask(Moment.AFTER, narrowed={leaf: predicted}).reasons == found
 
 
-def test_a_summary_that_a_leaf_discards_is_reached_by_the_routes_inside() -> None:
+def test_a_discarded_summary_is_reached_by_its_more_specific_routes() -> None:
     scene = Scene(Device())
     narrow = f"{FAR.partition('/')[0]}/31"
     scene.ask(Moment.BEFORE)
@@ -264,7 +264,7 @@ def test_a_drained_session_takes_its_paths_with_it_and_no_more(drained: str, *, 
         ),
     ],
 )
-def test_a_disruptive_change_wants_an_idle_device(
+def test_a_disruptive_change_needs_an_idle_device(
     rates: dict[str, dict[str, float]], verdict: str, reason: str
 ) -> None:
     scene = Scene(Device(rates=rates))
@@ -281,7 +281,7 @@ def test_a_drained_device_has_to_be_empty(after: float, verdict: str) -> None:
     assert scene.ask(Moment.DRAINED).verdict == verdict
 
 
-def test_where_nothing_is_carried_before_nothing_is_compared_after() -> None:
+def test_without_traffic_before_nothing_is_compared_after() -> None:
     for device, reads in (("leaf01", True), (BUILT.hosts[0].name, False)):
         scene = Scene(Device(routes={}), name=device, others=GateAnswer("healthy", is_blank=True))
         assert scene.ask(Moment.BEFORE).is_blank
@@ -295,6 +295,6 @@ def test_where_nothing_is_carried_before_nothing_is_compared_after() -> None:
     assert not scene.ask(Moment.BEFORE).is_blank
 
 
-def test_without_a_look_before_nothing_can_be_said() -> None:
+def test_without_a_reading_before_the_result_is_unknown() -> None:
     scene = Scene(Device(), sample=json.dumps({"others": "mine"}))
     assert scene.ask(Moment.AFTER).verdict == "inconclusive"

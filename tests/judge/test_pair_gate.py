@@ -1,4 +1,4 @@
-"""The gate between the switches of a pair, which reads what NVUE answers."""
+"""The gate between the switches of a pair, which reads NVUE answers."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ CUT_OFF = "the change would cut it off; --busy proceeds anyway"
 
 @dataclass
 class Switch:
-    """A switch of the pair by what it answers."""
+    """A switch of the pair with its answers."""
 
     down: set[str] = field(default_factory=set)
     is_paired: bool = True
@@ -72,7 +72,7 @@ def _views(name: str) -> tuple[View, ...]:
 HEALTHY = GateAnswer("healthy")
 
 
-def test_what_carried_before_has_to_carry_after() -> None:
+def test_what_carried_traffic_before_has_to_carry_it_after() -> None:
     pair = Pair()
     first = pair.switches["storage01"]
     first.down = {"swp2"}

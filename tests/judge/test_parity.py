@@ -1,4 +1,4 @@
-"""The sums of a rail, whoever asks for them."""
+"""The CNP sums of a rail, shared by checks and the gate."""
 
 import struct
 
@@ -9,7 +9,7 @@ from netkit.judge.delta import MISSING, CounterState, Delta
 from netkit.judge.parity import DeltaOf, RailSum, is_read, rail_sum
 
 COUNTS = st.binary(max_size=8 * 16)
-"""Four counts of four bytes a NIC; drawn in one piece, since a strategy of many parts is slow on a busy machine."""
+"""Four counts of four bytes a NIC; drawn in one piece, since a composite strategy is slow on a busy machine."""
 
 
 def nic(sent: int, handled: int, ignored: int = 0, marked: int = 0) -> DeltaOf:
@@ -23,18 +23,18 @@ def test_a_rail_is_the_sum_of_its_nics(drawn: bytes) -> None:
     assert rail_sum(nic(*row) for row in rows) == RailSum(*(sum(row[index] for row in rows) for index in range(4)))
 
 
-def test_what_is_ignored_was_heard_and_more_than_was_sent_is_no_loss() -> None:
+def test_ignored_cnps_were_received_and_an_excess_is_not_a_loss() -> None:
     assert RailSum(1000, 600, 150, 0).loss_percent == 25.0
     assert RailSum(1000, 1100, 0, 0).loss_percent == -10.0
     assert RailSum(0, 0, 0, 0).loss_percent == 0.0
 
 
-def test_either_side_may_be_enough() -> None:
+def test_either_side_may_be_sufficient() -> None:
     rows = ((100, 0, 0, 0), (0, 60, 40, 0), (9, 9, 0, 5000))
     assert [RailSum(*row).is_enough for row in rows] == [True, True, False]
 
 
-def test_a_nic_that_lacks_a_side_is_not_read() -> None:
+def test_a_nic_that_lacks_a_side_is_not_used() -> None:
     assert is_read(nic(0, 0))
     assert not is_read(lambda name: MISSING if name == "cnp_handled" else Delta(CounterState.DELTA))
     assert not is_read(lambda _name: Delta(CounterState.RESET))

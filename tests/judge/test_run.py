@@ -64,7 +64,7 @@ def silent(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
 
 
 def last_line(function: Any) -> int:
-    """Return the number of the last line of a function."""
+    """The number of the last line of a function."""
     lines, first = inspect.getsourcelines(function)
     return first + len(lines) - 1
 
@@ -74,7 +74,7 @@ def results(check: Check) -> dict[str, CheckResult]:
     return {result.device: result for result in run(scene(BUILT, *seen), [check]).results}
 
 
-def test_what_was_not_reached_or_not_told_is_skipped_and_never_passes() -> None:
+def test_unreached_devices_and_unreported_facts_are_skipped_and_never_pass() -> None:
     found = results(known)
     assert sorted(found) == ["leaf01", "leaf02", "spine01", "spine02"]
     assert (found["leaf01"].verdict, found["leaf01"].examined) == (Verdict.PASS, 1)
@@ -83,7 +83,7 @@ def test_what_was_not_reached_or_not_told_is_skipped_and_never_passes() -> None:
     assert {found[name].verdict for name in ("leaf02", "spine01", "spine02")} == {Verdict.SKIPPED}
 
 
-def test_a_check_that_raises_is_an_error_beside_what_it_found_before() -> None:
+def test_a_check_that_raises_is_an_error_beside_its_earlier_findings() -> None:
     assert [(one.verdict, one.text) for one in results(broken)["gpu01"].findings] == [
         (Verdict.ERROR, f"the check failed: ValueError: gpu01, line {last_line(broken.of_device)}"),
         (Verdict.FAIL, "first"),
@@ -113,7 +113,7 @@ def _raises(*_: object) -> Iterator[Finding]:
         (lambda *_: [Finding("fail")], "TypeError: 'fail' is not a verdict", 1),  # type: ignore[arg-type]
     ],
 )
-def test_whatever_a_check_does_it_alone_is_broken(body: Callable[..., Any], why: str, examined: int) -> None:
+def test_a_misbehaving_check_breaks_only_itself(body: Callable[..., Any], why: str, examined: int) -> None:
     body.__doc__ = "It is broken."
     found = results(device_check(layer="link", on="host")(body))["gpu01"]
     assert [(one.verdict, one.text) for one in found.findings] == [(Verdict.ERROR, f"the check failed: {why}")]
@@ -135,7 +135,7 @@ def test_without_a_window_counters_are_not_judged() -> None:
     assert found.findings[0].text == "only one sample of its counters: give a window"
 
 
-def test_a_check_that_looked_at_nothing_did_not_pass() -> None:
+def test_a_check_that_judged_nothing_did_not_pass() -> None:
     assert (results(silent)["leaf01"].verdict, results(silent)["leaf01"].examined) == (Verdict.SKIPPED, 0)
 
 
@@ -153,7 +153,7 @@ def rising(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     yield skip("swp33s0", "not known: missing")
 
 
-def test_what_rests_on_counters_states_its_window_and_their_state() -> None:
+def test_findings_from_counters_state_the_window_and_the_counter_state() -> None:
     seen = observation("leaf01", rx_errors={"swp1s0": (1, 2)})
     (result,) = (one for one in run(scene(BUILT, seen), [rising]).results if one.device == "leaf01")
     assert {one.place: one.evidence for one in result.findings} == {

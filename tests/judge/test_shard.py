@@ -1,4 +1,4 @@
-"""A fabric judged in shards has the findings of one judged in one piece."""
+"""A fabric judged in shards has the same findings as one judged as a whole."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -32,7 +32,7 @@ MOVES = [(0, 0), (7, 7), (0, 50_000), (5_000, 9_000_000), (900, 2), (2**64 - 5, 
 
 @st.composite
 def scenes(draw: st.DrawFn) -> CheckContext:
-    """Return a scene in which every counter of every port does something of its own."""
+    """A snapshot in which each counter of every port behaves differently."""
     seen = []
     for name, ports in PLACES.items():
         moves: dict[str, Mapping[str, tuple[int, int]]] = {}
@@ -51,13 +51,13 @@ def scenes(draw: st.DrawFn) -> CheckContext:
 
 @settings(max_examples=examples(50))
 @given(scenes(), st.lists(st.integers(0, 2), min_size=len(PLACES), max_size=len(PLACES)))
-def test_shards_find_what_one_piece_finds(whole: CheckContext, shard_of: list[int]) -> None:
+def test_shards_give_the_findings_of_the_whole(whole: CheckContext, shard_of: list[int]) -> None:
     shards = [[name for name, shard in zip(PLACES, shard_of, strict=True) if shard == number] for number in range(3)]
     assert sharded(whole, CHECKS, shards) == run(whole, CHECKS)
 
 
 def stuck() -> Iterator[Observation]:
-    """Yield a leaf whose counters stand still while its spine and its hosts count, and these."""
+    """A leaf whose counters stand still while its spine and its hosts count, and other cases."""
     ports = PLACES["leaf01"]
     still = dict.fromkeys(ports, (7, 7))
     pauses = {place(port, 3): (0, 0) for port in ports}
@@ -67,7 +67,7 @@ def stuck() -> Iterator[Observation]:
         yield observation(name, rx_bytes=moving, tx_bytes=moving)
 
 
-def test_stuck_counters_that_only_another_shard_shows_are_judged_again() -> None:
+def test_stuck_counters_visible_only_from_another_shard_are_judged_again() -> None:
     whole = scene(BUILT, *stuck())
     alone = judge_shard(part(whole, "leaf01"), CHECKS, Reads.of(CHECKS))
     (rate,) = (one for one in alone.results if one.check == "pfc.rate")
@@ -79,7 +79,7 @@ def test_stuck_counters_that_only_another_shard_shows_are_judged_again() -> None
     assert found == run(whole, CHECKS)
 
 
-def test_what_no_other_check_reads_stays_in_the_shard() -> None:
+def test_facts_that_no_other_check_reads_stay_in_the_shard() -> None:
     moving = dict.fromkeys(PLACES["leaf01"], (0, 9_000_000))
     seen = observation("leaf01", Facts(watchdogs={}), rx_bytes=moving, rx_packets=moving, rx_drops=moving)
     reads = Reads.of([check for check in CHECKS if check.name in {"counters.stuck", "links.fec", "watchdog.enabled"}])
@@ -92,7 +92,7 @@ def test_what_no_other_check_reads_stays_in_the_shard() -> None:
     assert all(isinstance(getattr(kept.facts, kind), Absent) for kind in missing)
 
 
-def test_of_counters_by_priority_only_the_priorities_that_are_read_leave_the_shard() -> None:
+def test_of_counters_by_priority_only_those_that_are_read_leave_the_shard() -> None:
     at = {place(port, queue): (0, 9_000) for port in PLACES["leaf01"] for queue in QUEUES}
     moving = dict.fromkeys(PLACES["leaf01"], (0, 9_000_000))
     seen = observation("leaf01", rx_bytes=moving, queue_drops=at, queue_ecn_marked=at, rx_pause=at, queue_tx_bytes=at)
@@ -128,11 +128,11 @@ def part(whole: CheckContext, *names: str) -> CheckContext:
 
 
 @pytest.mark.parametrize(("check", "deferred"), [(peers, ["peers"]), (declared, [])])
-def test_a_check_that_looks_at_other_devices_is_not_judged_in_a_shard(check: Check, deferred: list[str]) -> None:
+def test_a_check_that_reads_other_devices_is_not_judged_in_a_shard(check: Check, deferred: list[str]) -> None:
     alone = judge_shard(part(scene(BUILT, *stuck()), "leaf01"), [check], Reads.of([check]))
     assert (sorted(alone.deferred), alone.results) == (deferred, ())
 
 
-def test_a_check_of_the_fabric_that_declares_nothing_reads_everything() -> None:
+def test_a_check_of_the_fabric_without_declarations_reads_everything() -> None:
     undeclared = replace(next(check for check in CHECKS if check.of_fabric), reads=None)
     assert Reads.of([*CHECKS, undeclared]) == Reads()

@@ -1,4 +1,4 @@
-"""Silences: they touch what they match and what follows from it, and nothing else."""
+"""Silences affect the findings that they match and their symptoms, and nothing else."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ PLACES = ("swp1", "swp1/3", "swp2", "")
 
 
 def judged(*findings: Finding, unreached: tuple[tuple[str, str], ...] = ()) -> Judgement:
-    """Return a judgement that holds findings, one result for each check and device."""
+    """A judgement with findings, one result for each check and device."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
         groups.setdefault((one.check, one.device or "fabric"), []).append(one)
@@ -73,7 +73,7 @@ SILENCES = st.builds(
 
 
 @given(st.lists(FINDINGS, max_size=12), st.lists(SILENCES, max_size=3))
-def test_silences_mark_what_they_match_and_what_follows_and_change_nothing_else(
+def test_silences_mark_matches_and_their_symptoms_and_change_nothing_else(
     findings: list[Finding], silences: list[Silence]
 ) -> None:
     before = judged(*findings)
@@ -96,16 +96,14 @@ def test_silences_mark_what_they_match_and_what_follows_and_change_nothing_else(
 
 
 @given(st.lists(FINDINGS, max_size=12), st.lists(SILENCES, max_size=3))
-def test_what_has_ended_or_not_begun_is_as_if_it_was_not_there(
-    findings: list[Finding], silences: list[Silence]
-) -> None:
+def test_an_ended_or_future_silence_has_no_effect(findings: list[Finding], silences: list[Silence]) -> None:
     before = judged(*findings)
     over = [replace(one, begins_s=0.0, until_s=NOW_S) for one in silences]
     later = [replace(one, id=f"{one.id} later", begins_s=NOW_S + 1, until_s=None) for one in silences]
     assert silenced(before, [*over, *later], NOW_S, LAYERS) == before
 
 
-def test_a_cause_takes_along_what_follows_from_it_and_is_no_worse() -> None:
+def test_a_silenced_cause_includes_its_symptoms_while_none_is_worse() -> None:
     head = found(warn("swp1", "dim"), "optics.light", cause="a — b")
     session = found(warn("swp1", "BFD is down"), "bgp.sessions", "leaf02", cause="a — b", is_symptom=True)
     lost = found(fail("swp1", "lost packets"), "links.up", "leaf02", cause="a — b", is_symptom=True)
@@ -135,7 +133,7 @@ ACKNOWLEDGED = fail("swp1", "BGP to spine01 is Idle")
         (ACKNOWLEDGED._replace(cause="a — b", is_symptom=True), False),
     ],
 )
-def test_an_acknowledgement_covers_the_same_fault_while_it_is_no_worse(now: Finding, is_covered: bool) -> None:
+def test_an_acknowledgement_covers_the_same_fault_until_it_gets_worse(now: Finding, is_covered: bool) -> None:
     fault = Fault(Verdict.FAIL, (ACKNOWLEDGED.text,))
     one = silence("bgp.sessions", where="leaf01:swp1", until_s=None, fault=fault)
     head = [found(fail("swp9", "down"), "links.up", cause="a — b")] if now.is_symptom else []
@@ -167,27 +165,27 @@ def test_an_acknowledged_warning_that_fails_counts() -> None:
     assert (marks(after), after.verdict) == ([], Verdict.FAIL)
 
 
-def test_other_numbers_make_no_other_fault_and_names_do() -> None:
+def test_changed_numbers_are_the_same_fault_and_changed_names_are_not() -> None:
     assert kind_of("bit error rate 1.2e-08 before FEC") == kind_of("bit error rate 4e-7 before FEC")
     assert kind_of("took 1,234 s") == kind_of("took 7 s")
     assert kind_of("runs at 400G towards leaf01:swp3") != kind_of("runs at 100G towards leaf01:swp3")
 
 
-def test_what_was_left_out_of_many_findings_counts() -> None:
+def test_findings_beyond_the_limit_count() -> None:
     one = judged(found(fail("swp1", "down")))
     many = replace(one, results=tuple(replace(result, left_out=3) for result in one.results))
     assert silenced(one, [silence("links")], NOW_S, LAYERS).verdict is Verdict.PASS
     assert silenced(many, [silence("links")], NOW_S, LAYERS).verdict is Verdict.FAIL
 
 
-def test_a_device_that_is_not_reached_can_be_silenced() -> None:
+def test_an_unreachable_device_can_be_silenced() -> None:
     after = silenced(
         judged(unreached=(("leaf01", "refused"), ("leaf02", "refused"))), [silence("reached")], NOW_S, LAYERS
     )
     assert [name for name, _ in after.excused] == ["leaf01"]
 
 
-def test_each_entry_says_how_it_stands() -> None:
+def test_each_entry_has_a_state() -> None:
     entries = [
         silence("links", id="active"),
         silence("bgp", id="unmatched"),

@@ -41,7 +41,7 @@ def test_the_window_begins_with_the_earlier_run() -> None:
         (("", ""), None, CounterState.DELTA),
     ],
 )
-def test_a_device_that_began_anew_tells_nothing_though_its_count_is_higher(
+def test_a_restarted_device_has_no_delta_although_its_count_is_higher(
     boots: tuple[str, str], uptime_s: float | None, state: CounterState
 ) -> None:
     earlier, later = boots
@@ -54,13 +54,13 @@ def test_a_device_without_an_earlier_run_keeps_its_window() -> None:
     assert since(now, {"leaf02": Earlier(counted(0, 5))}) == now
 
 
-def test_a_run_that_is_not_earlier_is_no_beginning() -> None:
+def test_a_run_that_is_not_earlier_is_not_a_baseline() -> None:
     now = seen(counted(HOUR_S, 30))
     assert since(now, {"leaf01": Earlier(counted(HOUR_S, 5))}) == now
     assert since(now, {"leaf01": Earlier(counted(2 * HOUR_S, 5))}) == now
 
 
-def test_over_a_long_window_a_lower_count_is_no_wrap() -> None:
+def test_over_a_long_window_a_lower_count_is_not_a_wrap() -> None:
     earlier = {"leaf01": Earlier(counted(0, 2**32 - 5))}
     assert delta(since(seen(counted(60, 5)), earlier))[1] == Delta(CounterState.DELTA, 10, 60)
     assert delta(since(seen(counted(2 * HOUR_S, 5)), earlier))[1] == Delta(CounterState.RESET, 0, 2 * HOUR_S)

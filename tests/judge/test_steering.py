@@ -1,4 +1,4 @@
-"""Which nodes get no new jobs: after some bad rounds, within a budget, and back after some good ones."""
+"""Which nodes get no new jobs: after some bad rounds, within a budget, and returned after some good ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def result(check: str, device: str, findings: tuple[Finding, ...], unjudged: Seq
 
 
 def judgement(*findings: Finding, unjudged: Sequence[str] = ()) -> Judgement:
-    """Return a round of all checks on all devices; results whose ids are named judged nothing.
+    """A round of all checks on all devices; results with these ids could not be judged.
 
     The check of CNPs is one of the fabric, whose findings name a device too.
     """
@@ -54,7 +54,7 @@ def at(device: str, place: str = "rail0", check: str = "links.flaps", **more: An
 
 
 def rounds(*judgements: Judgement, of: Fabric = FABRIC) -> list[Steering]:
-    """Return the decisions of rounds that follow each other."""
+    """The decisions of consecutive rounds."""
     (cluster,) = of.clusters
     found: list[Steering] = []
     for one in judgements:
@@ -86,14 +86,14 @@ def test_a_good_round_between_bad_ones_keeps_a_node_out() -> None:
     assert rounds(BAD, BAD, *[WELL, WELL, BAD] * 5)[-1].out == (f"{HOSTS[0]}.x",)
 
 
-def test_a_round_that_did_not_judge_what_was_bad_counts_for_neither() -> None:
+def test_a_round_that_did_not_judge_the_failure_counts_as_neither() -> None:
     unknown = judgement(unjudged=(f"links.flaps[{HOSTS[0]}]",))
     found = rounds(BAD, BAD, unknown, unknown, unknown, WELL, WELL, unknown, WELL)
     assert [one.out for one in found[1:-1]] == [(f"{HOSTS[0]}.x",)] * 7
     assert found[-1].returned == (f"{HOSTS[0]}.x",)
 
 
-def test_a_finding_of_the_fabric_at_a_nic_is_well_once_the_fabric_is_judged_well() -> None:
+def test_a_fabric_finding_at_a_nic_resolves_when_the_fabric_passes() -> None:
     lost = judgement(at(HOSTS[0], check=PARITY))
     unknown = judgement(unjudged=(f"{PARITY}[fabric]",))
     found = rounds(lost, lost, WELL, unknown, WELL, WELL)
@@ -123,23 +123,23 @@ def test_no_more_nodes_are_out_than_the_budget_allows_and_the_worst_go_first() -
     ],
     ids=["no such port", "spine", "fabric", "other check", "symptom", "error of the check", "skipped"],
 )
-def test_what_is_no_cause_at_a_node_takes_none_out(finding: Finding) -> None:
+def test_only_a_cause_at_a_node_takes_it_out(finding: Finding) -> None:
     assert rounds(judgement(finding), judgement(finding))[-1].health == {}
 
 
-def test_a_finding_at_a_port_of_a_leaf_is_about_the_host_there() -> None:
+def test_a_finding_at_a_leaf_port_counts_for_its_host() -> None:
     port = FABRIC.switch("leaf01").host_ports[4]
     assert host_at(FABRIC, at("leaf01", port.name)) == port.peer == HOSTS[4]
     assert host_at(FABRIC, at("leaf01", f"{port.name}/3")) == port.peer
 
 
-def test_a_finding_at_a_port_of_a_network_beside_the_rails_is_about_the_host_there() -> None:
+def test_a_finding_at_a_port_of_a_network_beside_the_rails_counts_for_its_host() -> None:
     values = {"networks": [intents.storage()], "management": {"pool": "192.0.2.0/24", "gateway": "192.0.2.1"}}
     built = intents.fabric(intents.values(values))
     assert [host_at(built, at("storage01", port)) for port in ("swp1", "swp2", "swp63")] == ["gpu01", "gpu02", ""]
 
 
-def test_the_least_verdict_is_the_one_of_the_intent() -> None:
+def test_the_minimum_verdict_is_that_of_the_intent() -> None:
     mild = judgement(at(HOSTS[0], verdict=Verdict.WARN))
     assert rounds(mild, mild)[-1].out == (f"{HOSTS[0]}.x",)
     assert rounds(mild, mild, of=fabric(verdict="fail"))[-1].out == ()
@@ -150,7 +150,7 @@ UNKNOWN = judgement(unjudged=[f"links.flaps[{host}]" for host in HOSTS])
 
 
 @given(st.lists(BADS | st.none(), max_size=25))
-def test_no_node_moves_without_rounds_enough_or_beyond_the_budget(seen: list[set[str] | None]) -> None:
+def test_no_node_moves_without_enough_rounds_or_beyond_the_budget(seen: list[set[str] | None]) -> None:
     found = rounds(*(UNKNOWN if bad is None else judgement(*map(at, sorted(bad))) for bad in seen))
     for number, one in enumerate(found):
         known = [bad for bad in seen[: number + 1] if bad is not None]
@@ -173,7 +173,7 @@ def test_the_commands_of_slurm_drain_with_a_reason_and_undrain() -> None:
     assert list(commands(last, "")) == [(f"{HOSTS[0]}.x", ("scontrol", "update", node, "State=UNDRAIN"))]
 
 
-def test_a_check_that_does_not_count_any_more_keeps_no_node_out() -> None:
+def test_a_deselected_check_keeps_no_node_out() -> None:
     gone = NodeHealth(2, 0, is_out=True, judged_by=("links.flaps[leaf99]", f"disk.room[{HOSTS[0]}]"))
     (cluster,) = FABRIC.clusters
     health: Mapping[str, NodeHealth] = {f"{HOSTS[0]}.x": gone}
@@ -202,7 +202,7 @@ def test_the_commands_of_kubernetes_taint_label_and_explain() -> None:
     ]
 
 
-def test_a_failed_command_is_told_and_a_healthy_cluster_is_one_line() -> None:
+def test_a_failed_command_is_reported_and_a_healthy_cluster_is_one_line() -> None:
     assert steering_text(rounds(WELL)[-1], "", None) == "slurm: all 10 nodes take jobs\n"
     assert steering_text(rounds(BAD, BAD)[-1], "", {f"{HOSTS[0]}.x": "no route"}).splitlines()[-1] == (
         f"  failed, and tried again in the next round: {HOSTS[0]}.x: no route"

@@ -1,4 +1,4 @@
-"""A switch that serves gNMI without a lab: its real server and personality, on a node with counters that the test sets."""
+"""A switch that serves gNMI without a lab: its real server and personality, on a node with settable counters."""
 
 import hashlib
 import ssl

@@ -1,4 +1,4 @@
-"""`netkit mcp`, driven by the client of the protocol's own SDK over standard input and output."""
+"""`netkit mcp`, driven by the client of the protocol's own SDK over stdin and stdout."""
 
 import asyncio
 import json
@@ -83,7 +83,7 @@ def asked(folder: Path, *calls: tuple[str, Mapping[str, Any]]) -> list[tuple[boo
     return asyncio.run(ask())
 
 
-def test_the_tools_return_what_the_command_line_does(fabric: Path) -> None:
+def test_the_tools_return_the_data_of_the_command_line(fabric: Path) -> None:
     (_, devices), (_, addresses), (_, files), (_, plan), (is_wrong, text) = asked(
         fabric,
         ("devices", {"limit": "role=leaf"}),
@@ -102,7 +102,7 @@ def test_the_tools_return_what_the_command_line_does(fabric: Path) -> None:
     assert "Traceback" not in text
 
 
-def test_a_proposal_is_a_branch_that_leaves_the_checkout_alone(fabric: Path) -> None:
+def test_a_proposal_is_a_branch_and_does_not_change_the_checkout(fabric: Path) -> None:
     root, text = fabric.parent.parent, (fabric / "fabric.yaml").read_text(encoding="utf-8")
     (fabric / "note.txt").write_text("not committed", encoding="utf-8")
     before = git(root, "status", "--porcelain=v2", "--branch")
@@ -146,7 +146,7 @@ def test_a_proposal_is_a_branch_that_leaves_the_checkout_alone(fabric: Path) -> 
     assert git(root, "status", "--porcelain=v2", "--branch") == before
 
 
-def test_no_tool_loads_what_connects_to_devices(fabric: Path, tmp_path: Path) -> None:
+def test_no_tool_imports_code_that_connects_to_devices(fabric: Path, tmp_path: Path) -> None:
     env = environment(XDG_STATE_HOME=str(tmp_path / "state"), XDG_CACHE_HOME=str(tmp_path / "cache"))
     done = subprocess.run(
         [sys.executable, "-c", DEVICE_CODE, str(fabric)], capture_output=True, text=True, env=env, check=False
@@ -174,13 +174,13 @@ Values = st.recursive(
 
 
 @given(Values)
-def test_what_a_tool_returns_has_no_control_characters(value: Any) -> None:
+def test_results_of_tools_have_no_control_characters(value: Any) -> None:
     text = json.dumps(clean(value), ensure_ascii=False)
     assert all(each.isprintable() for each in text)
     assert clean(clean(value)) == clean(value)
 
 
-def test_what_a_tool_returns_is_bounded() -> None:
+def test_results_of_tools_are_bounded() -> None:
     assert clean("x" * (LONGEST_TEXT + 7)) == "x" * LONGEST_TEXT + " [7 more characters]"
     assert clean(list(range(MOST_ITEMS + 3))) == [*range(MOST_ITEMS), "[3 more]"]
     assert clean("a\x1b[31mb\u202ec") == "a\ufffd[31mb\ufffdc"

@@ -1,5 +1,3 @@
-"""Fixtures of the notifications' tests."""
-
 from tests.notify.site import site
 
 __all__ = ["site"]

@@ -1,5 +1,3 @@
-"""Events and messages made by hand."""
-
 from collections.abc import Sequence
 
 from netkit.judge import Verdict
@@ -22,7 +20,6 @@ def event(
     remedy: str = "see the cable",
     cause: str = "",
 ) -> StateEvent:
-    """Return an event."""
     key = Key(check, device, place)
     return StateEvent(
         f"id of {key.id}", key, kind, before, now, BEGAN_S, BEGAN_S, text, remedy, cause, cause and "broken"
@@ -30,5 +27,4 @@ def event(
 
 
 def message(events: Sequence[StateEvent], fabric: str = "small", lab: str = "") -> Message:
-    """Return a message."""
     return Message("m1", fabric, lab, 1, BEGAN_S, {"fail": len(events)}, tuple(events))

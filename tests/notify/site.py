@@ -1,4 +1,4 @@
-"""A fabric with receivers, checked on snapshots that a test makes."""
+"""A fabric with receivers, checked on snapshots that a test creates."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,19 +15,18 @@ from tests.command import Done, run
 from tests.lab.running import write_fabric
 
 CALM = {"changes": 1000}
-"""No state of a test flaps unless it wants to."""
+"""States do not flap unless a test asks for it."""
 
 
 @dataclass
 class Site:
-    """Where the fabric is, and how often it was checked."""
+    """The folder of the fabric, and how often it was checked."""
 
     fabric: Path
     rounds: int = 0
     errors: int = 5
 
     def write(self, *receivers: Mapping[str, Any], **settings: Any) -> None:
-        """Write notify.yaml."""
         reported = {"receivers": [dict(one) for one in receivers], "flapping": CALM, **settings}
         (self.fabric / "notify.yaml").write_text(yaml.safe_dump(reported), encoding="utf-8")
 
@@ -45,17 +44,16 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """Return a fabric whose first round, which has nothing to compare with, is over."""
+    """A fabric after its first round, which has nothing to compare with."""
     monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.delenv("NETKIT_STORE", raising=False)
     return Site(write_fabric(tmp_path / "fabric", VALUES))
 
 
 def webhook(url: str, name: str = "noc", **more: Any) -> dict[str, Any]:
-    """Return a receiver."""
     return {"name": name, "kind": "webhook", "url": url, **more}
 
 
 def reported(done: Done) -> tuple[int, str]:
-    """Return how a check ended, and what it complained of."""
+    """The exit code and warnings of a check."""
     return done.returncode, done.stderr

@@ -1,4 +1,4 @@
-"""The real Alertmanager: alerts fire, stay the same while a state lasts, and end when it is well again."""
+"""The real Alertmanager: alerts fire, stay the same while a state lasts, and resolve with it."""
 
 import json
 import os
@@ -28,7 +28,7 @@ ROUTE = "{receiver: hook, group_by: [fabric], group_wait: 0s, group_interval: 1s
 
 @contextmanager
 def alertmanager(folder: Path, hook: str) -> Iterator[str]:
-    """Run an Alertmanager on loopback for the length of a block; it tells a webhook."""
+    """Run an Alertmanager on loopback for the length of a block; it posts to a webhook."""
     port = free_port()
     settings = folder / "alertmanager.yml"
     settings.write_text(f"route: {ROUTE}\nreceivers: [{{name: hook, webhook_configs: [{{url: '{hook}'}}]}}]\n")
@@ -61,7 +61,7 @@ def alerts(url: str) -> list[dict[str, Any]]:
         return found
 
 
-def test_an_alert_fires_while_a_state_lasts_and_ends_with_it(site: Site, tmp_path: Path) -> None:
+def test_an_alert_fires_while_a_state_lasts_and_resolves_with_it(site: Site, tmp_path: Path) -> None:
     with web() as hook, alertmanager(tmp_path, hook.url) as url:
         site.write({"name": "am", "kind": "alertmanager", "url": url, "minimum": "fail"})
         assert reported(site.check(is_bad=False)) == (1, "")
@@ -86,7 +86,7 @@ def test_an_alert_fires_while_a_state_lasts_and_ends_with_it(site: Site, tmp_pat
         ] * 2
 
 
-def test_what_ended_while_alertmanager_was_away_ends_when_it_is_back(
+def test_an_alert_that_ended_while_alertmanager_was_down_resolves_when_it_is_back(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)

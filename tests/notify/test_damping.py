@@ -1,4 +1,4 @@
-"""Damping: every state that lasts is told exactly once, and nothing is lost."""
+"""Damping: every state that lasts is notified exactly once, and none is lost."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -17,12 +17,12 @@ LIMITS = st.builds(
     calm_s=st.sampled_from([300.0, 900.0]),
 )
 ROUNDS = st.lists(st.tuples(VERDICTS, st.integers(1, 900)), max_size=60)
-"""What each run finds, and the seconds since the one before."""
+"""The verdict of each run, and the seconds since the previous one."""
 News = list[tuple[Kind, Verdict, float]]
 
 
 def reported(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> tuple[News, NotifiedState, float]:
-    """Return what is told of rounds, what is known after them, and when they ended."""
+    """The notifications of rounds, the state after them, and the time of the last one."""
     known, news, at_s = NotifiedState(), News(), 0.0
     for verdict, after_s in rounds:
         at_s += after_s
@@ -32,7 +32,7 @@ def reported(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> tuple
 
 
 @given(ROUNDS, LIMITS)
-def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> None:
+def test_a_state_that_lasts_is_notified_exactly_once(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> None:
     last = rounds[-1][0] if rounds else Verdict.PASS
     lasting = [*rounds, *[(last, 300)] * 12]
     news, known, _ = reported(lasting, limits)
@@ -43,7 +43,9 @@ def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict
 
 
 @given(ROUNDS, LIMITS)
-def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> None:
+def test_the_same_state_is_never_notified_twice_in_a_row(
+    rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits
+) -> None:
     news = [("changed", Verdict.PASS, 0.0), *reported(rounds, limits)[0]]
     for (before, verdict, _), (kind, now, _) in pairwise(news):
         assert (before == "flapping") is (kind == "settled" or (kind == "flapping" and before == "flapping"))
@@ -51,7 +53,7 @@ def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, in
 
 
 @given(ROUNDS)
-def test_without_flapping_each_change_is_told_when_it_comes(rounds: Sequence[tuple[Verdict, int]]) -> None:
+def test_without_flapping_each_change_is_notified_immediately(rounds: Sequence[tuple[Verdict, int]]) -> None:
     found = [Verdict.PASS, *(verdict for verdict, _ in rounds)]
     changes = [now for before, now in pairwise(found) if before is not now]
     news = reported(rounds, FlapLimits(changes=1000))[0]
@@ -60,14 +62,14 @@ def test_without_flapping_each_change_is_told_when_it_comes(rounds: Sequence[tup
 
 
 @given(ROUNDS, st.integers(1, 4))
-def test_no_window_holds_more_than_is_allowed(rounds: Sequence[tuple[Verdict, int]], most: int) -> None:
+def test_no_window_has_more_notifications_than_allowed(rounds: Sequence[tuple[Verdict, int]], most: int) -> None:
     limits = FlapLimits(changes=most, window_s=900, calm_s=900)
     changed = [at_s for kind, _, at_s in reported(rounds, limits)[0] if kind == "changed"]
     for at_s in changed:
         assert sum(at_s - limits.window_s < one <= at_s for one in changed) <= limits.changes
 
 
-def test_a_change_too_many_is_flapping_until_it_is_calm() -> None:
+def test_too_many_changes_are_flapping_until_the_state_is_stable() -> None:
     limits = FlapLimits(changes=2, window_s=3600, calm_s=900)
     bad, well = Verdict.FAIL, Verdict.PASS
     news, _, _ = reported(
@@ -81,7 +83,7 @@ def test_a_change_too_many_is_flapping_until_it_is_calm() -> None:
     ]
 
 
-def test_what_gets_worse_while_it_flaps_is_told_at_once() -> None:
+def test_a_worse_state_is_notified_at_once_while_flapping() -> None:
     limits = FlapLimits(changes=2, window_s=3600, calm_s=900)
     dim, bad, well = Verdict.WARN, Verdict.FAIL, Verdict.PASS
     found = [(dim, 300), (well, 300), (dim, 300), (bad, 300), (dim, 300), (bad, 300), (bad, 900)]

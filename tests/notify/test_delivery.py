@@ -1,4 +1,4 @@
-"""`netkit check --notify` with real receivers on loopback: each change once, whatever happens on the way."""
+"""`netkit check --notify` with real receivers on loopback: each change once, whatever fails during delivery."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ from tests.notify.web import web
 STATE = "load.errors[leaf01] swp1s0"
 
 
-def test_each_change_is_told_once(site: Site) -> None:
+def test_each_change_is_notified_once(site: Site) -> None:
     with web() as receiver:
         site.write(webhook(receiver.url))
         for is_bad in (False, False, True, True, False, False, True):
@@ -48,7 +48,9 @@ def test_a_message_is_signed_and_carries_its_token(site: Site, monkeypatch: pyte
     assert got.headers["X-Netkit-Message"] == got.value["id"]
 
 
-def test_what_a_receiver_missed_is_told_when_it_is_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missed_notifications_are_delivered_when_a_receiver_is_back(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
     with web() as receiver:
         port = receiver.port
@@ -65,7 +67,7 @@ def test_what_a_receiver_missed_is_told_when_it_is_back(site: Site, monkeypatch:
     assert [one["rounds"] for one in receiver.values()] == [1, 2]
 
 
-def test_a_message_whose_answer_was_lost_is_sent_again_under_its_name(
+def test_a_message_with_a_lost_response_is_sent_again_with_the_same_id(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
@@ -84,7 +86,7 @@ def test_a_message_whose_answer_was_lost_is_sent_again_under_its_name(
     assert first.data == second.data
 
 
-def test_a_message_that_is_never_taken_does_not_hold_back_what_comes_after_it(
+def test_a_message_that_is_never_accepted_does_not_block_later_ones(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
@@ -105,7 +107,7 @@ def test_a_message_that_is_never_taken_does_not_hold_back_what_comes_after_it(
     assert receiver.events()[-1] == (STATE, "fail", "pass")
 
 
-def test_a_receiver_that_fails_in_any_way_keeps_nothing_from_the_others(
+def test_a_receiver_that_fails_in_any_way_does_not_affect_the_others(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
@@ -122,13 +124,13 @@ def test_a_receiver_that_fails_in_any_way_keeps_nothing_from_the_others(
 
 
 def _nobody_reads() -> None:
-    """Close the pipe that output goes to."""
+    """Close the read end of stdout."""
     reader, writer = os.pipe()
     os.close(reader)
     sys.stdout = os.fdopen(writer, "w", encoding="utf-8")
 
 
-def test_a_run_that_cannot_be_shown_is_stored_and_told(site: Site) -> None:
+def test_a_run_whose_output_is_closed_is_stored_and_notified(site: Site) -> None:
     with web() as receiver:
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
@@ -140,7 +142,7 @@ def test_a_run_that_cannot_be_shown_is_stored_and_told(site: Site) -> None:
     assert len(runs) == 1 + site.rounds
 
 
-def test_a_receiver_that_is_down_is_left_in_peace_for_a_while(site: Site) -> None:
+def test_a_receiver_that_is_down_is_not_retried_for_a_while(site: Site) -> None:
     with web() as receiver:
         receiver.answer = lambda _: 503
         site.write(webhook(receiver.url))
@@ -162,7 +164,7 @@ def test_no_redirect_is_followed(site: Site) -> None:
     assert other.got == []
 
 
-def test_a_proxy_is_not_asked_for_this_machine(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_is_used_for_this_machine(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     with web() as proxy, web() as receiver:
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
         monkeypatch.delenv("no_proxy", raising=False)
@@ -172,7 +174,7 @@ def test_a_proxy_is_not_asked_for_this_machine(site: Site, monkeypatch: pytest.M
     assert (len(receiver.got), proxy.got) == (1, [])
 
 
-def test_an_address_that_is_a_secret_is_in_no_complaint(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_url_that_is_a_secret_is_in_no_error(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.write({"name": "chat", "kind": "slack", "url_secret": "CHAT"})
     for url in (
         "http://127.0.0.1:1/T00/B00/hush",
@@ -190,7 +192,7 @@ def test_an_address_that_is_a_secret_is_in_no_complaint(site: Site, monkeypatch:
     assert "the secret CHAT is not available; set NETKIT_SECRET_CHAT" in done.stdout
 
 
-def test_a_receiver_that_does_not_answer_is_not_waited_for(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receiver_that_does_not_answer_times_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("netkit.notify.request.SEND_S", 1.0)
     with web() as receiver:
         receiver.answer = lambda _: 0
@@ -203,7 +205,7 @@ def test_a_receiver_that_does_not_answer_is_not_waited_for(site: Site, monkeypat
         receiver.release.set()
 
 
-def test_who_cannot_prove_itself_is_told_nothing(site: Site, tmp_path: Path) -> None:
+def test_an_unauthenticated_server_is_sent_nothing(site: Site, tmp_path: Path) -> None:
     certificate, key = made(tmp_path)
     with web(tls=(certificate, key)) as receiver:
         url = receiver.url.replace("http:", "https:")
@@ -215,7 +217,7 @@ def test_who_cannot_prove_itself_is_told_nothing(site: Site, tmp_path: Path) -> 
     assert len(done.stderr.splitlines()) == len(receiver.got) == 1
 
 
-def test_receivers_are_told_what_they_asked_for(site: Site) -> None:
+def test_receivers_get_what_they_subscribed_to(site: Site) -> None:
     with web() as everything, web() as spines, web() as optics:
         site.write(
             webhook(everything.url, "everything", minimum="fail"),
@@ -227,7 +229,7 @@ def test_receivers_are_told_what_they_asked_for(site: Site) -> None:
     assert [len(one.got) for one in (everything, spines, optics)] == [1, 0, 0]
 
 
-def test_a_state_that_comes_and_goes_is_told_when_it_is_calm(site: Site) -> None:
+def test_a_flapping_state_is_notified_when_it_is_stable(site: Site) -> None:
     with web() as receiver:
         site.write(webhook(receiver.url), flapping={"changes": 2, "window_minutes": 120, "calm_minutes": 30})
         for is_bad in (False, True, False, True, False, True, True, True, True, True):
@@ -247,7 +249,7 @@ def test_a_sample_goes_to_each_receiver(site: Site) -> None:
     assert "this is a test notification" in chat["blocks"][2]["text"]["text"]
 
 
-def test_without_a_store_or_receivers_nothing_is_looked_at(site: Site) -> None:
+def test_without_a_store_or_receivers_no_device_is_read(site: Site) -> None:
     assert_refused(run("check", "--fabric", site.fabric, "--notify"), "give --store")
     assert_refused(site.check(is_bad=False), "notify.yaml: does not exist")
     assert not (site.fabric.parent / "state").exists()

@@ -1,4 +1,4 @@
-"""A check that is killed on its way: what it had to tell is told by the next one, under the name it had."""
+"""A check that is killed during delivery: the next one delivers its messages, with the same ids."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def before_marking() -> None:
 
 
 @pytest.mark.parametrize(("moment", "messages"), [(before_claiming, 1), (before_sending, 1), (before_marking, 2)])
-def test_what_a_killed_check_had_to_tell_is_told_by_the_next(
+def test_messages_of_a_killed_check_are_delivered_by_the_next(
     site: Site, monkeypatch: pytest.MonkeyPatch, moment: Callable[[], None], messages: int
 ) -> None:
     monkeypatch.setattr("netkit.notify.delivery.LEASE_S", 0.0)
@@ -58,7 +58,7 @@ def test_what_a_killed_check_had_to_tell_is_told_by_the_next(
         assert store.outbox_of(Source("small")).waiting() == ()
 
 
-def test_what_may_be_on_its_way_is_not_sent_by_another(site: Site) -> None:
+def test_a_message_possibly_in_delivery_is_not_sent_by_another_process(site: Site) -> None:
     with web() as receiver:
         site.write(webhook(receiver.url))
         site.check(is_bad=False)

@@ -1,4 +1,4 @@
-"""Mail through a real server: STARTTLS, a login, and what it may refuse."""
+"""Mail through a real server: STARTTLS, a login, and rejections."""
 
 import email
 import ssl
@@ -22,7 +22,7 @@ USER, PASSWORD = "netkit", "a mail password"
 
 
 class Mailbox:
-    """Keeps what comes, and refuses one address."""
+    """Stores mails, and rejects one address."""
 
     def __init__(self) -> None:
         self.got: list[tuple[list[str], EmailMessage]] = []
@@ -61,7 +61,7 @@ def server(mailbox: Mailbox, port: int, **options: Any) -> Iterator[None]:
 
 @pytest.fixture
 def trust(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
-    """Return what a server proves itself by, and the file to trust it by."""
+    """The TLS context of a server, and the file to trust it by."""
     certificate, key = made(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -74,7 +74,7 @@ def receiver(port: int, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_a_mail_is_handed_over_in_private_after_a_login(
+def test_a_mail_is_sent_over_tls_after_a_login(
     site: Site, trust: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch, security: str
 ) -> None:
     monkeypatch.setenv("NETKIT_SECRET_MAIL", PASSWORD)
@@ -105,7 +105,7 @@ Refusal = tuple[str, Callable[[Path], dict[str, Any]]]
         ("it refuses gone@example.net; check to and sender", PASSWORD, {"ca_file": "HERE", "to": ["gone@example.net"]}),
     ],
 )
-def test_what_a_server_refuses_is_told_without_the_password(
+def test_a_rejection_is_reported_without_the_password(
     site: Site,
     trust: tuple[ssl.SSLContext, Path],
     monkeypatch: pytest.MonkeyPatch,
@@ -126,7 +126,9 @@ def test_what_a_server_refuses_is_told_without_the_password(
     assert mailbox.got == []
 
 
-def test_whom_one_address_was_refused_for_is_not_told_twice(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_accepted_beside_a_rejected_one_get_no_second_mail(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
     mailbox, port = Mailbox(), free_port()
     with server(mailbox, port):
@@ -146,7 +148,7 @@ def test_a_server_without_starttls_is_sent_nothing(site: Site) -> None:
     assert mailbox.got == []
 
 
-def test_a_password_that_mail_cannot_carry_keeps_nothing_from_the_others(
+def test_a_password_that_mail_cannot_encode_does_not_affect_the_others(
     site: Site, trust: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NETKIT_SECRET_MAIL", "grün und blau")
@@ -164,7 +166,7 @@ def test_a_password_that_mail_cannot_carry_keeps_nothing_from_the_others(
 
 
 class Rude(SMTP):
-    """Takes mails, and is rude to those who say good-bye."""
+    """Accepts mails, and answers QUIT with an error."""
 
     async def smtp_QUIT(self, arg: str | None) -> None:  # noqa: N802 (the name the library calls)
         del arg
@@ -176,7 +178,7 @@ class RudeController(Controller):
         return Rude(self.handler, **self.SMTP_kwargs)
 
 
-def test_a_mail_that_was_taken_is_not_sent_again_however_the_server_parts(site: Site) -> None:
+def test_an_accepted_mail_is_not_sent_again_whatever_the_server_answers_to_quit(site: Site) -> None:
     mailbox, port = Mailbox(), free_port()
     controller = RudeController(mailbox, hostname="127.0.0.1", port=port, ready_timeout=30)
     controller.start()
@@ -189,7 +191,7 @@ def test_a_mail_that_was_taken_is_not_sent_again_however_the_server_parts(site: 
     assert len(mailbox.got) == 1
 
 
-def test_whom_a_server_knows_not_for_good_is_given_up(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_rejected_temporarily_for_too_long_is_given_up(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
     port = free_port()
     with server(Mailbox(), port):

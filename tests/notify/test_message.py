@@ -1,4 +1,4 @@
-"""What receivers read: groups by cause, the worst first, and within the limits of whoever takes it."""
+"""Text of messages: groups by cause, the worst first, and within the limits of each receiver."""
 
 from dataclasses import replace
 
@@ -30,22 +30,22 @@ SCENE = [
 ]
 
 
-def test_a_message_as_people_read_it(golden: Golden) -> None:
+def test_a_message_as_text(golden: Golden) -> None:
     golden("notify/message.txt", text(message(SCENE), most=20))
 
 
-def test_what_is_beyond_the_limit_is_counted() -> None:
+def test_causes_beyond_the_limit_are_counted() -> None:
     shown = text(message(SCENE), most=2).splitlines()
     assert "… and 5 groups more with 5 events" in shown
 
 
-def test_a_digest_counts_what_became_of_causes() -> None:
+def test_a_digest_counts_changes_of_causes() -> None:
     assert digest(message(SCENE, lab="t")) == (
         "small (lab t): 3 new, 1 better, 1 flapping, 2 gone; 13 causes open: 13 fail"
     )
 
 
-def test_a_cause_of_which_a_part_is_well_is_one_group() -> None:
+def test_a_partly_resolved_cause_is_one_group() -> None:
     events = (
         event(),
         event(check="bgp.sessions", before=FAIL, now=WELL, cause="links.up[leaf01] swp1"),
@@ -88,7 +88,7 @@ EVENTS = st.lists(
 
 @settings(max_examples=examples(30))
 @given(EVENTS, st.integers(1, 40), TEXTS)
-def test_slack_takes_every_message(events: list[object], most: int, fabric: str) -> None:
+def test_slack_accepts_every_message(events: list[object], most: int, fabric: str) -> None:
     reported = message(events, fabric)  # type: ignore[arg-type]
     found = receiver.slack_payload(reported, most)
     assert 1 <= len(found["blocks"]) <= 50
@@ -101,7 +101,7 @@ def test_slack_takes_every_message(events: list[object], most: int, fabric: str)
         assert all(0 < len(part["text"]) <= longest for part in parts)
 
 
-def test_slack_is_sent_no_more_text_than_it_takes_at_once() -> None:
+def test_slack_gets_no_more_text_than_it_accepts_at_once() -> None:
     long = [event(f"leaf{number:02}", check=f"c.{number}", text="x" * 5000, remedy="y" * 5000) for number in range(40)]
     found = receiver.slack_payload(message(long), most=40)["blocks"]
     texts = [part["text"] for block in found for part in block.get("elements", [block.get("text")])]
@@ -113,7 +113,7 @@ def test_slack_is_sent_no_more_text_than_it_takes_at_once() -> None:
 
 @settings(max_examples=examples(30))
 @given(EVENTS, TEXTS)
-def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
+def test_every_message_is_a_valid_mail(events: list[object], fabric: str) -> None:
     found = mail(message(events, fabric), RECEIVER)  # type: ignore[arg-type]
     assert len(found["Subject"]) <= LONGEST_SUBJECT
     assert found["Message-ID"] == "<m1@example.net>"
@@ -122,5 +122,5 @@ def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
 
 @settings(max_examples=examples(30))
 @given(EVENTS)
-def test_an_event_is_the_same_after_the_outbox(events: list[object]) -> None:
+def test_an_event_survives_the_outbox(events: list[object]) -> None:
     assert [event_of(plain(one)) for one in events] == events  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What there is to tell of a run: news alone, under their causes, and nothing twice."""
+"""The events of a run: changes only, grouped by cause, and none twice."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ CALM = FlapLimits(changes=1000)
 
 
 class Course:
-    """Rounds one after the other, and what is remembered between them."""
+    """Consecutive rounds, with the state between them."""
 
     def __init__(self, devices: frozenset[str] = DEVICES, limits: FlapLimits = CALM) -> None:
         self.limits = limits
@@ -34,7 +34,7 @@ class Course:
         self.last: News | None = None
 
     def round(self, states: Mapping[Key, tuple[Verdict, str]], *findings: Finding) -> list[StateEvent]:
-        """Return what a run gives reason to tell."""
+        """The events of a run."""
         self.at_s += 600
         reported = {
             key: CheckState(key, verdict, self.at_s, self.at_s, text) for key, (verdict, text) in states.items()
@@ -56,7 +56,7 @@ def brief(events: Sequence[StateEvent]) -> list[tuple[Key, str, str]]:
     return [(one.key, one.before.word, one.now.word) for one in events]
 
 
-def test_the_first_run_tells_all_that_is_open_and_the_second_nothing() -> None:
+def test_the_first_run_reports_all_open_findings_and_the_second_nothing() -> None:
     course = Course()
     states = {DOWN: (Verdict.FAIL, "down"), IDLE: (Verdict.WARN, "idle"), Key("x", "leaf02"): (Verdict.PASS, "")}
     assert brief(course.round(states)) == [(DOWN, "pass", "fail"), (IDLE, "pass", "warn")]
@@ -64,7 +64,7 @@ def test_the_first_run_tells_all_that_is_open_and_the_second_nothing() -> None:
     assert course.round({}) == []
 
 
-def test_what_is_well_again_tells_what_was_wrong_and_is_forgotten() -> None:
+def test_a_resolved_finding_reports_what_was_wrong_and_is_forgotten() -> None:
     course = Course()
     course.round({DOWN: (Verdict.FAIL, "down")})
     (well,) = course.round({DOWN: (Verdict.PASS, "")})
@@ -74,7 +74,7 @@ def test_what_is_well_again_tells_what_was_wrong_and_is_forgotten() -> None:
     assert course.memory == {}
 
 
-def test_symptoms_stand_under_their_cause_also_when_they_are_well_again() -> None:
+def test_symptoms_are_grouped_under_their_cause_also_when_resolved() -> None:
     course = Course()
     down = fail("swp1", "down", "see the cable", device="leaf01", cause="a")._replace(check="links.up")
     idle = fail("swp1", "idle", "see the link", device="leaf01", cause="a")
@@ -88,7 +88,7 @@ def test_symptoms_stand_under_their_cause_also_when_they_are_well_again() -> Non
     assert [one.cause for one in well] == ["", DOWN.id]
 
 
-def test_a_cause_says_what_became_of_it_and_is_counted_once() -> None:
+def test_a_cause_reports_its_change_and_is_counted_once() -> None:
     course = Course()
     down = fail("swp1", "down", "see the cable", device="leaf01", cause="a")._replace(check="links.up")
     idle = fail("swp1", "idle", device="leaf01", cause="a")._replace(check="bgp.sessions", is_symptom=True)
@@ -104,14 +104,14 @@ def test_a_cause_says_what_became_of_it_and_is_counted_once() -> None:
 
 
 def opened(course: Course) -> Mapping[str, int]:
-    """Return what a receiver of everything is told is open."""
+    """The findings that are open by all events."""
     assert course.last is not None
     (post,) = notifications(course.last, [Webhook(name="w", kind="webhook", url="http://127.0.0.1:1")], SOURCE)
     found: Mapping[str, int] = post.body["open"]
     return found
 
 
-def test_what_was_told_of_a_device_that_is_no_longer_there_is_over() -> None:
+def test_findings_of_a_removed_device_are_closed() -> None:
     course = Course()
     course.round({DOWN: (Verdict.FAIL, "down"), Key("x", FABRIC): (Verdict.FAIL, "y")})
     course.devices = frozenset({"leaf02"})
@@ -120,11 +120,11 @@ def test_what_was_told_of_a_device_that_is_no_longer_there_is_over() -> None:
     assert course.round({}) == []
 
 
-def test_what_was_told_by_a_check_that_is_no_longer_there_is_over() -> None:
+def test_findings_of_a_removed_check_are_closed() -> None:
     course = Course()
     mine, lost = Key("my-rule.cables", "leaf01", "swp1"), Key(REACHED, "leaf02")
     course.round({DOWN: (Verdict.FAIL, "down"), mine: (Verdict.WARN, "crossed"), lost: (Verdict.FAIL, "away")})
-    assert course.round({}) == []  # of a run of some checks
+    assert course.round({}) == []  # a run of some checks only
     course.checks = frozenset({"links.up", "bgp.sessions"})
     (gone,) = course.round({})
     assert (gone.key, gone.is_well, gone.text) == (mine, True, UNCHECKED)
@@ -141,7 +141,7 @@ def fired(news: News | None) -> Iterator[tuple[str, str, bool]]:
         yield one["labels"]["check"], one["labels"]["severity"], "ended_s" not in one
 
 
-def test_an_alert_of_another_severity_takes_the_place_of_the_one_before() -> None:
+def test_an_alert_of_another_severity_replaces_the_previous_one() -> None:
     course = Course()
     course.round({DOWN: (Verdict.WARN, "dim")})
     assert list(fired(course.last)) == [("links.up", "warning", True)]
@@ -155,7 +155,7 @@ def test_an_alert_of_another_severity_takes_the_place_of_the_one_before() -> Non
     assert list(fired(course.last)) == []
 
 
-def test_what_gets_worse_while_it_flaps_is_an_alert_of_its_severity() -> None:
+def test_a_worse_state_while_flapping_is_an_alert_of_its_severity() -> None:
     course = Course(limits=FlapLimits(changes=2))
     for verdict in (Verdict.WARN, Verdict.PASS, Verdict.WARN):
         events = course.round({DOWN: (verdict, "dim")})
@@ -169,7 +169,7 @@ def test_what_gets_worse_while_it_flaps_is_an_alert_of_its_severity() -> None:
     assert [one.receiver for one in notifications(course.last, [strict], SOURCE)] == ["w"]
 
 
-def test_of_several_rounds_an_alertmanager_is_told_how_they_end() -> None:
+def test_after_several_rounds_an_alertmanager_gets_the_final_state() -> None:
     course, bodies = Course(), list[Any]()
     for verdict in (Verdict.FAIL, Verdict.PASS, Verdict.FAIL, Verdict.WARN):
         course.round({DOWN: (verdict, "down")})
@@ -180,7 +180,7 @@ def test_of_several_rounds_an_alertmanager_is_told_how_they_end() -> None:
     assert ends == {"warning": alert.moment(course.at_s + 3605), "critical": alert.moment(course.at_s)}
 
 
-def test_a_receiver_with_nothing_new_for_it_is_left_in_peace() -> None:
+def test_a_receiver_without_new_events_is_sent_nothing() -> None:
     course = Course()
     course.round({DOWN: (Verdict.WARN, "dim")})
     assert course.last is not None

@@ -1,4 +1,4 @@
-"""notify.yaml: every mistake at its line, with what to do, and without repeating a secret."""
+"""notify.yaml: every error at its line, with a remedy, and without repeating a secret."""
 
 import re
 from pathlib import Path
@@ -84,23 +84,23 @@ def refused(folder: Path, text: str) -> list[str]:
         ),
     ],
 )
-def test_a_mistake_is_told_at_its_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_an_error_is_reported_at_its_line(tmp_path: Path, text: str, problem: str) -> None:
     assert refused(tmp_path, text) == [problem]
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     text = HEAD + "  - {name: 'a b', kind: webhook, url: 'http://h', mind: 1}\nkeep_hours: soon\n"
     found = refused(tmp_path, text)
     assert [one.partition(":")[0] for one in found] == ["2", "2", "3"]
 
 
-def test_the_file_in_the_docs_is_one(tmp_path: Path) -> None:
+def test_the_file_in_the_docs_is_valid(tmp_path: Path) -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "notify.md").read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "notify.yaml").write_text(example, encoding="utf-8")
     assert [one.kind for one in load(tmp_path).receivers] == ["slack", "alertmanager", "email", "webhook"]
 
 
-def test_a_filter_takes_checks_and_devices(tmp_path: Path) -> None:
+def test_a_filter_selects_checks_and_devices(tmp_path: Path) -> None:
     text = HEAD + "  - {name: a, kind: webhook, url: 'http://h', checks: ['bgp.*'], devices: ['leaf0?', fabric]}\n"
     (tmp_path / "notify.yaml").write_text(text, encoding="utf-8")
     (receiver,) = load(tmp_path).receivers

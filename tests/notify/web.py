@@ -1,4 +1,4 @@
-"""A web server on loopback that takes messages, or refuses them as a test wants."""
+"""A web server on loopback that accepts or rejects messages as a test asks."""
 
 import json
 import ssl
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass
 class Got:
-    """A message that came."""
+    """A received message."""
 
     path: str
     headers: Mapping[str, str]
@@ -26,7 +26,7 @@ class Got:
 
 @dataclass
 class Web:
-    """The server: what came, and what it answers."""
+    """The server: its received messages, and its answers."""
 
     port: int = 0
     got: list[Got] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Web:
         return [one.value for one in self.got]
 
     def events(self) -> list[tuple[str, str, str]]:
-        """Return state, before and now of all events, each once, in their order."""
+        """State, before and now of all events, each once, in their order."""
         found = {one["id"]: one for value in self.values() for one in value["events"]}
         return [
             (f"{one['check']}[{one['device']}] {one['place']}", one["before"], one["now"]) for one in found.values()
@@ -64,7 +64,7 @@ def web(port: int = 0, tls: tuple[Path, Path] | None = None) -> Iterator[Web]:
             got = Got(self.path, dict(self.headers), data)
             status = here.answer(got)
             here.got.append(got)
-            if status == 0:  # took it, and says nothing
+            if status == 0:  # accepted, without an answer
                 here.release.wait(60)
                 return
             self.send_response(status)
@@ -76,7 +76,7 @@ def web(port: int = 0, tls: tuple[Path, Path] | None = None) -> Iterator[Web]:
         do_GET = do_POST  # noqa: N815 (the name the library calls)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True

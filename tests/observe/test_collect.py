@@ -1,4 +1,4 @@
-"""Collecting, with devices that answer from memory: what is asked, when, and what is kept when one fails."""
+"""Collecting from devices that answer from memory: which commands run, when, and what is kept after a failure."""
 
 import threading
 import time
@@ -32,7 +32,7 @@ COUNTING = View(("count",), frozenset({"counters"}), counters)
 NAMING = View(("name", "ports"), frozenset({"system", "interfaces"}), two)
 
 
-def test_views_are_put_together_and_what_failed_is_absent() -> None:
+def test_views_are_merged_and_failures_are_absent() -> None:
     replies = {"name": Reply("", "timed out"), "ports": Reply("a b", at_s=2.0), "count": Reply("5", at_s=3.0)}
     found = facts([COUNTING, NAMING, View(("ports",), frozenset({"sessions"}), cracked)], replies)
     assert found.counters == {"rx_bytes": {"p": 5}}
@@ -54,13 +54,13 @@ def test_views_are_put_together_and_what_failed_is_absent() -> None:
         ("Linux has no such thing", ["name"], "Linux has no such thing"),
     ],
 )
-def test_what_was_not_answered_is_absent_for_that(reason: str, failed: list[str], why: str) -> None:
+def test_unanswered_commands_make_facts_absent_with_that_reason(reason: str, failed: list[str], why: str) -> None:
     view = View(("name", "ports"), frozenset({"qos"}), lambda *_: Facts(qos=Absent(reason)))
     replies = {name: Reply("", "does not end" if name in failed else "") for name in ("name", "ports")}
     assert facts([view], replies).qos == Absent(why)
 
 
-def test_of_a_script_that_failed_only_the_beginning_is_shown() -> None:
+def test_of_a_failed_script_only_the_beginning_is_shown() -> None:
     view = View((f"grep -s . {'/sys ' * 900}",), frozenset({"qos"}), lambda _: Facts())
     found = facts([view], {view.commands[0]: Reply("", "does not end")}).qos
     assert isinstance(found, Absent)
@@ -73,7 +73,7 @@ AT_ONCE = View(("at once",), frozenset({"counters"}), counters, fallback=EACH)
 
 
 @pytest.mark.parametrize("window_s", [0.0, 0.01])
-def test_what_tells_nothing_at_once_is_asked_one_by_one(window_s: float) -> None:
+def test_bulk_commands_without_facts_are_replaced_by_single_ones(window_s: float) -> None:
     device = Answering("a", {"at once": "", "each": "7", "name": "a"})
     target = Target("a", "frr", (AT_ONCE, NAMING))
     found = collect("f", [target], lambda _: device, CollectOptions(window_s=window_s)).snapshot.devices["a"]
@@ -97,11 +97,11 @@ def test_what_tells_nothing_at_once_is_asked_one_by_one(window_s: float) -> None
         (None, AT_ONCE),
     ],
 )
-def test_what_was_never_answered_is_not_asked_one_by_one(reply: Reply | None, asked: View) -> None:
+def test_unanswered_commands_are_not_retried_one_by_one(reply: Reply | None, asked: View) -> None:
     assert instead((AT_ONCE,), {"at once": reply} if reply else {}, Readings()) == (asked,)
 
 
-def test_of_two_views_the_first_wins_and_the_other_adds_what_it_lacks() -> None:
+def test_of_two_views_the_first_wins_and_the_other_fills_gaps() -> None:
     more = View(
         ("more",), frozenset({"counters", "system"}), lambda text: Facts(counters={"rx_bytes": {"q": int(text)}})
     )
@@ -109,7 +109,7 @@ def test_of_two_views_the_first_wins_and_the_other_adds_what_it_lacks() -> None:
     assert found.counters == {"rx_bytes": {"q": 2, "p": 1}}
 
 
-def test_what_did_not_answer_does_not_move_the_time_of_a_sample() -> None:
+def test_an_unanswered_command_does_not_move_the_time_of_a_sample() -> None:
     late = View(("late",), frozenset({"counters"}), counters)
     for failed in (Reply("", "does not end"), Reply("", "exit code 1: no", at_s=1_700_000_009.0)):
         found = sample([COUNTING, late], {"count": Reply("5", at_s=1_700_000_000.0), "late": failed})
@@ -146,7 +146,7 @@ class Answering:
         return "8.4"
 
 
-def test_one_connection_each_counters_first_and_the_others_are_none_the_worse() -> None:
+def test_each_device_has_one_connection_with_counters_first_and_failures_stay_isolated() -> None:
     answers = {"count": "7", "name": "leaf", "ports": "p"}
     devices = {
         "leaf01": Answering("leaf01", answers),
@@ -173,7 +173,7 @@ def test_one_connection_each_counters_first_and_the_others_are_none_the_worse() 
 
 
 @pytest.mark.parametrize("step_s", [3600.0, -3600.0])
-def test_a_clock_that_is_set_within_the_window_changes_no_rate(monkeypatch: pytest.MonkeyPatch, step_s: float) -> None:
+def test_setting_the_clock_within_the_window_changes_no_rate(monkeypatch: pytest.MonkeyPatch, step_s: float) -> None:
     began_s, real, sleep, moved_s = time.monotonic(), time.time, time.sleep, [0.0]
 
     def slept(seconds: float) -> None:
@@ -189,9 +189,9 @@ def test_a_clock_that_is_set_within_the_window_changes_no_rate(monkeypatch: pyte
     assert last.at_s <= found.snapshot.taken_s
 
 
-def test_what_a_device_told_before_it_was_hung_up_on_is_kept_and_it_counts_as_not_reached() -> None:
+def test_answers_before_a_disconnect_are_kept_and_the_device_counts_as_unreached() -> None:
     class Patient(Answering):
-        """Gives what it has when it is hung up on."""
+        """Returns its answers so far when it is closed."""
 
         def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
             assert self.gone.wait(30)
@@ -203,12 +203,12 @@ def test_what_a_device_told_before_it_was_hung_up_on_is_kept_and_it_counts_as_no
     assert (seen.failure, seen.facts.system) == ("no answer within 0.5 s", System("leaf"))
 
 
-def test_a_device_that_cannot_be_hung_up_on_delays_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_cannot_be_closed_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "HANG_UP_S", 0.1)
     other_is_through, waits = threading.Event(), []
 
     class Sticking(Answering):
-        """The first does not let go until the other was hung up on."""
+        """The first does not return until the other was closed."""
 
         def close(self) -> None:
             if self.name == "leaf02":
@@ -223,12 +223,12 @@ def test_a_device_that_cannot_be_hung_up_on_delays_no_other_one(monkeypatch: pyt
     assert all(waits)
 
 
-def test_what_never_lets_go_at_the_end_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_never_returns_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "HANG_UP_S", 0.1)
     seen = threading.Event()
 
     class Clinging(Answering):
-        """Does not let go before its facts were seen."""
+        """Does not return before its facts were read."""
 
         def close(self) -> None:
             assert seen.wait(30)
@@ -240,7 +240,7 @@ def test_what_never_lets_go_at_the_end_is_left_to_itself(monkeypatch: pytest.Mon
     seen.set()
 
 
-def test_a_source_that_knows_no_configuration_is_not_asked_for_it() -> None:
+def test_a_source_without_configurations_is_not_asked_for_them() -> None:
     device = Answering("leaf01", {"name": "leaf", "ports": "p"})
     where = Target("leaf01", "frr", (NAMING,), has_config=False)
     found = collect("ai1", [where], lambda _: device, CollectOptions(has_config=True))

@@ -1,4 +1,4 @@
-"""Acceptance runs on hosts that answer from memory: what is run where, and what is left when one fails."""
+"""Acceptance runs on hosts that answer from memory: which run where, and what is left after a failure."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ WRITE = """                    RDMA_Write BW Test
 
 
 class Answering:
-    """A host that runs every shell line up to what it would measure."""
+    """A host that runs every shell line up to the measurement itself."""
 
     def __init__(self, name: str, failure: str = "") -> None:
         self.name, self.failure = name, failure
@@ -58,7 +58,7 @@ class Answering:
         raise AssertionError("nobody may ask for versions")
 
 
-def test_in_no_round_a_nic_takes_part_twice_and_every_nic_takes_part() -> None:
+def test_every_nic_takes_part_and_at_most_once_per_round() -> None:
     plan = trial_plan(BUILT, BUILT.hosts, ALL, TOOLS, 5)
     for one in plan.rounds:
         assert set(one.senders) & set(one.receivers) == set()
@@ -85,7 +85,7 @@ def test_an_odd_host_has_a_round_of_its_own() -> None:
     ] * 2
 
 
-def test_rounds_do_not_grow_with_the_number_of_hosts() -> None:
+def test_the_number_of_rounds_does_not_grow_with_the_hosts() -> None:
     few, many = (trial_plan(BUILT, hosts, ALL, ["perftest"], 5) for hosts in (BUILT.hosts[:4], BUILT.hosts))
     assert few.seconds == many.seconds == 2 * 3 * 13
     assert trial_plan(BUILT, BUILT.hosts[:2], ALL, ["perftest"], 5).seconds == 2 * 2 * 13
@@ -102,7 +102,7 @@ def test_every_nic_writes_to_two_others_so_that_a_slow_end_shows() -> None:
         assert all(len(partners[host.name]) >= 2 for host in BUILT.hosts[:count]), count
 
 
-def test_memory_of_gpus_is_used_where_hosts_have_the_tool_for_it() -> None:
+def test_gpu_memory_is_used_where_hosts_have_the_tool_for_it() -> None:
     plan = trial_plan(BUILT, BUILT.hosts, ALL, ["perftest"], 5, is_cuda=True)
     for one in plan.rounds:
         gpu = one.title.partition("rail ")[2].partition(":")[0]
@@ -121,7 +121,7 @@ def test_memory_of_gpus_is_used_where_hosts_have_the_tool_for_it() -> None:
     )
 
 
-def test_a_perftest_that_knows_gpus_says_so_in_its_help(tmp_path: Path) -> None:
+def test_perftest_support_for_gpus_is_read_from_its_help(tmp_path: Path) -> None:
     program = tmp_path / "ib_write_bw"
     for text, wanted in (("--use_cuda=<id>", {"ib_write_bw", "use_cuda"}), ("--report_gbits", {"ib_write_bw"})):
         program.write_text(f"#!/bin/sh\necho '  {text}' >&2\nexit 1\n")
@@ -131,7 +131,7 @@ def test_a_perftest_that_knows_gpus_says_so_in_its_help(tmp_path: Path) -> None:
         assert programs(done.stdout) - {"iperf3", "mpirun"} == wanted
 
 
-def test_tools_that_are_not_there_are_absent_with_the_reason() -> None:
+def test_missing_tools_are_absent_with_the_reason() -> None:
     some = {name: frozenset({"iperf3"}) for name in NAMES_OF_HOSTS[:2]} | {"gpu03": frozenset({"ib_write_bw"})}
     plan = trial_plan(BUILT, BUILT.hosts[:3], some, TOOLS, 5)
     assert plan.absent == (
@@ -142,7 +142,7 @@ def test_tools_that_are_not_there_are_absent_with_the_reason() -> None:
     assert {one.tool for one in plan.rounds} == {"iperf3"}
 
 
-def test_every_command_is_sound_and_ends_by_itself() -> None:
+def test_every_command_is_valid_and_ends_by_itself() -> None:
     plan = trial_plan(BUILT, BUILT.hosts, ALL, TOOLS, 5)
     commands = {command for one in plan.rounds for command in (*one.senders.values(), *one.receivers.values())}
     assert all("timeout " in command for command in commands)
@@ -150,7 +150,7 @@ def test_every_command_is_sound_and_ends_by_itself() -> None:
         subprocess.run(["sh", "-n", "-c", command], check=True)
 
 
-def test_senders_and_receivers_of_a_round_work_at_one_time() -> None:
+def test_senders_and_receivers_of_a_round_run_at_the_same_time() -> None:
     together = threading.Barrier(8)
 
     class Meeting(Answering):
@@ -166,7 +166,7 @@ def test_senders_and_receivers_of_a_round_work_at_one_time() -> None:
     assert [trial.ends[0] for trial in found] == [host.nics[0].address for host in BUILT.hosts[:4]]
 
 
-def test_what_failed_is_a_result_too_and_a_host_that_is_gone_says_so() -> None:
+def test_a_failed_run_is_a_result_too_and_an_unreachable_host_is_reported() -> None:
     hosts = {name: Answering(name, "connection refused" if name == "gpu02" else "") for name in NAMES_OF_HOSTS}
     plan = trial_plan(BUILT, BUILT.hosts, ALL, ["perftest"], 5)
     with Bench(NAMES_OF_HOSTS, hosts.__getitem__) as bench:
@@ -186,5 +186,5 @@ def _brief(trial: Trial) -> tuple[str, str]:
     return trial.test, trial.failure
 
 
-def test_programs_are_those_that_were_asked_for() -> None:
+def test_only_requested_programs_run() -> None:
     assert programs("bash: warning\niperf3\nmpirun\nrm\n") == {"iperf3", "mpirun"}

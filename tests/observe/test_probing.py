@@ -1,4 +1,4 @@
-"""Who probes whom: few, everybody, the right distances, and never more because there are more hosts."""
+"""Which hosts probe each other: few pairs, every host, all distances, and a constant number per host."""
 
 from collections import Counter
 from typing import Any
@@ -39,7 +39,7 @@ def test_each_nic_probes_its_leaf_the_next_rail_and_the_next_unit() -> None:
     assert scopes(fabric) == {"same leaf": nics, "same unit": nics, "across spines": nics}
 
 
-def test_all_are_probed_alike_and_nobody_probes_itself() -> None:
+def test_all_are_probed_equally_and_none_probes_itself() -> None:
     fabric = two_units()
     owner = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
     pairs = [pair for host in fabric.hosts for pair in probe_pairs(fabric, host)]
@@ -53,23 +53,23 @@ def test_probes_of_a_host_do_not_grow_with_the_fabric(hosts: int) -> None:
     assert {len(probe_pairs(fabric, host)) for host in fabric.hosts} == {3 * len(fabric.hosts[0].nics)}
 
 
-def test_rails_that_are_kept_apart_are_not_probed_across() -> None:
+def test_isolated_rails_are_not_probed_across() -> None:
     assert scopes(built(cross_rail="blocked")) == {"same leaf": 6}
 
 
-def test_a_host_alone_has_nobody_to_probe() -> None:
+def test_a_single_host_has_no_probe() -> None:
     fabric = built(units=[{"unit": 1, "hosts": 1}])
     assert [probe_pairs(fabric, host) for host in fabric.hosts] == [()]
 
 
-def test_sizes_go_from_the_smallest_to_the_full_mtu() -> None:
+def test_sizes_range_from_the_smallest_to_the_full_mtu() -> None:
     fabric = built()
     assert probe_sizes(fabric.hosts[0]) == (64, 1500, 9000)
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(random_intents.intents())
-def test_whatever_the_fabric_there_is_a_way_between_those_that_probe_each_other(values: random_intents.Values) -> None:
+def test_in_any_fabric_there_is_a_path_for_each_probe(values: random_intents.Values) -> None:
     fabric = design.build(Intent.model_validate(values), Catalog())
     reached = expectations(fabric)
     for host in fabric.hosts:

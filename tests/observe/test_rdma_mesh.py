@@ -1,4 +1,4 @@
-"""The light mesh of RDMA latency: who measures with whom, and when."""
+"""The light mesh of RDMA latency measurements: which hosts measure with each other, and when."""
 
 import subprocess
 from itertools import chain
@@ -26,7 +26,7 @@ class Measuring(Answering):
         return reported if not reported.failure else Reply(reported.text + LATENCY)
 
 
-def test_no_host_takes_part_twice_in_a_round_and_every_host_measures() -> None:
+def test_every_host_measures_and_at_most_once_per_round() -> None:
     plan = rdma_mesh(BUILT, BUILT.hosts, ALL)
     for one in plan.rounds:
         assert set(one.senders) & set(one.receivers) == set()
@@ -35,14 +35,14 @@ def test_no_host_takes_part_twice_in_a_round_and_every_host_measures() -> None:
     assert len(senders) == sum(len(probe_pairs(BUILT, host)) for host in BUILT.hosts) // len(BUILT.rails)
 
 
-def test_hosts_take_turns_with_their_nics() -> None:
+def test_hosts_alternate_their_nics() -> None:
     with Bench(NAMES_OF_HOSTS, Measuring) as bench:
         used = {trial.ends[0]: trial.nic for trial in _measured(bench)}
     turns = [host.nics[number % 2] for number, host in enumerate(BUILT.hosts)]
     assert used == {nic.address: nic.rdma for nic in turns}
 
 
-def test_what_is_measured_can_be_read() -> None:
+def test_results_can_be_parsed() -> None:
     with Bench(NAMES_OF_HOSTS, Measuring) as bench:
         found = _measured(bench)
     assert {(trial.test, trial.failure) for trial in found} == {(TOOL, "")}
@@ -63,7 +63,7 @@ def test_hosts_without_the_tool_are_named_and_left_out() -> None:
     assert rdma_mesh(BUILT, BUILT.hosts, {}).rounds == ()
 
 
-def test_rails_that_are_kept_apart_are_not_measured_across() -> None:
+def test_isolated_rails_are_not_measured_across() -> None:
     apart = fabric(cross_rail="blocked", units=[{"unit": "1-2", "hosts": 4}])
     rails = {nic.address: nic.rail for host in apart.hosts for nic in host.nics}
     with Bench(NAMES_OF_HOSTS, Measuring) as bench:
@@ -72,7 +72,7 @@ def test_rails_that_are_kept_apart_are_not_measured_across() -> None:
     assert all(rails[trial.ends[0]] == rails[trial.ends[1]] for trial in found)
 
 
-def test_every_command_is_sound_and_ends_by_itself() -> None:
+def test_every_command_is_valid_and_ends_by_itself() -> None:
     plan = rdma_mesh(BUILT, BUILT.hosts, ALL)
     for command in chain.from_iterable((*one.senders.values(), *one.receivers.values()) for one in plan.rounds):
         assert "timeout " in command

@@ -1,4 +1,4 @@
-"""How it is changed: as a Linux switch with FRR."""
+"""The driver: that of a Linux switch with FRR."""
 
 from netkit.platforms.frr.driver import FrrDriver
 

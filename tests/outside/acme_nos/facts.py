@@ -1,4 +1,4 @@
-"""Commands, and parsers of their answers: FRR's."""
+"""Commands and parsers: those of FRR."""
 
 from netkit.platforms.frr.facts import views
 

@@ -1,4 +1,4 @@
-"""Its configuration, which reads as FRR's."""
+"""The configuration model: that of FRR."""
 
 from dataclasses import replace
 

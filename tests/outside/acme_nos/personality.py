@@ -1,4 +1,4 @@
-"""How the lab plays it."""
+"""The lab personality."""
 
 from netkit.lab.personalities.frr import Frr
 

@@ -1,4 +1,4 @@
-"""The files of a switch: those of FRR, and Acme's own head of frr.conf."""
+"""The files of a switch: those of FRR, with a header of its own in frr.conf."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,6 @@ from netkit.render.output import Artifact
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
-    """Yield the files of a switch."""
     for one in view.artifacts(fabric, switch):
         yield replace(one, template="acme/frr.conf.j2") if one.file == "frr.conf" else one
 
