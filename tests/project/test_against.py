@@ -1,4 +1,4 @@
-"""`netkit plan --against git:REVISION`: what a change of the repository would change, no device asked."""
+"""`netkit plan --against git:REVISION`: what a change of the repository would change, without contacting a device."""
 
 import json
 import shutil
@@ -72,7 +72,7 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-def test_what_is_as_it_was_changes_nothing(repository: Repository) -> None:
+def test_an_unchanged_fabric_has_no_change(repository: Repository) -> None:
     done = repository.plan("--detailed-exitcode")
     commit = repository.git("rev-parse", "--short=10", "HEAD")
     assert (done.returncode, done.stdout) == (0, f"small against HEAD ({commit}): nothing changes on 10 devices\n")
@@ -109,7 +109,7 @@ def cluster_change(objects: int, values: int, size: int) -> ClusterDiff:
 
 @pytest.mark.parametrize("size", [10, 200, 5_000])
 @pytest.mark.parametrize("largest", [1_500, 5_000, 60_000])
-def test_clusters_fit_into_a_comment(repository: Repository, largest: int, size: int) -> None:
+def test_cluster_changes_fit_into_a_comment(repository: Repository, largest: int, size: int) -> None:
     found = against.of_revision(Project.open(repository.fabric), "", "HEAD")
     many = replace(found, clusters=(cluster_change(60, 12, size), replace(cluster_change(60, 12, size), kind="slurm")))
     comment = intent_diff_markdown(many, largest=largest)
@@ -122,7 +122,7 @@ def test_clusters_fit_into_a_comment(repository: Repository, largest: int, size:
     assert ("more lines: netkit plan" in comment) == (not whole)
 
 
-def test_counted_lines_of_a_cluster_are_those_left_out(repository: Repository) -> None:
+def test_the_counted_lines_of_a_cluster_are_the_omitted_ones(repository: Repository) -> None:
     found = against.of_revision(Project.open(repository.fabric), "", "HEAD")
     change = cluster_change(60, 12, 100)
     comment = intent_diff_markdown(replace(found, clusters=(change,)), largest=20_000)
@@ -132,7 +132,7 @@ def test_counted_lines_of_a_cluster_are_those_left_out(repository: Repository) -
     assert len(kept[0].splitlines()) + left == len([*object_lines(change)])
 
 
-def test_devices_that_come_and_go_are_named_not_compared(repository: Repository) -> None:
+def test_added_and_removed_devices_are_named_and_not_compared(repository: Repository) -> None:
     repository.write({"units": [{"unit": 2, "hosts": 2}, {"unit": 3, "hosts": 1}]})
     found = repository.found()
     assert {one["role"] for one in found["added"]} == {"leaf", "host"}
@@ -156,8 +156,8 @@ def test_one_description_shows_one_line(repository: Repository) -> None:
     assert found["same"] == 9
 
 
-def test_templates_of_the_revision_count_not_those_of_today(repository: Repository) -> None:
-    """A template that was there and is gone makes a difference; one that never was there does not."""
+def test_templates_of_the_revision_are_used(repository: Repository) -> None:
+    """A removed template makes a difference; one that never existed does not."""
     own = repository.root / "templates" / "nvue" / "interfaces.yaml.j2"
     own.parent.mkdir(parents=True)
     shipped = (Path(__file__).parents[2] / "templates" / "nvue" / "interfaces.yaml.j2").read_text(encoding="utf-8")
@@ -169,7 +169,7 @@ def test_templates_of_the_revision_count_not_those_of_today(repository: Reposito
     assert {change["path"][-1] for change in found["plan"]["devices"][0]["changes"]} == {"description"}
 
 
-def test_only_devices_that_change_are_rendered(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_changed_devices_are_rendered(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.write(OVERRIDES)
     rendered: list[str] = []
 
@@ -200,7 +200,7 @@ def test_the_digest_is_that_of_devices_that_run_the_revision(repository: Reposit
     assert running() != predicted
 
 
-def test_what_was_not_read_is_told_of_running_devices(repository: Repository, tmp_path: Path) -> None:
+def test_unread_files_of_running_devices_are_reported(repository: Repository, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     assert run("render", "--fabric", repository.fabric, "-o", saved).returncode == 0
     shutil.rmtree(saved / "leaf01")
@@ -219,7 +219,7 @@ def test_what_was_not_read_is_told_of_running_devices(repository: Repository, tm
     assert repository.plan(*live, base="running").returncode == 4
 
 
-def test_moved_numbers_are_told(repository: Repository) -> None:
+def test_renumbering_is_reported(repository: Repository) -> None:
     repository.write({**OVERRIDES, "lossless": {"ecn": {400: ECN}}})
     moved = {one["quantity"]: (one["running"], one["intended"], one["places"]) for one in repository.found()["moved"]}
     assert moved["AS number"][1:] == ("4200000777", ["leaf01"])
@@ -227,7 +227,7 @@ def test_moved_numbers_are_told(repository: Repository) -> None:
     assert moved[key] == ("150,000 bytes", "300,000 bytes", ["leaf01", "leaf02", "leaf03", "leaf04"])
 
 
-def test_another_nos_is_told_and_compared_with_nothing(repository: Repository) -> None:
+def test_another_nos_is_reported_without_a_comparison(repository: Repository) -> None:
     values = on_platform("sonic", "202411")
     repository.write({"switches": {**BASE["switches"], "leaf": values["switches"]["leaf"]}})
     head, line, *_ = repository.plan().stdout.splitlines()
@@ -238,7 +238,7 @@ def test_another_nos_is_told_and_compared_with_nothing(repository: Repository) -
     assert {(one["was"], one["platform"]) for one in repository.found()["added"]} == {("nvue", "sonic")}
 
 
-def test_a_version_is_told_where_no_file_differs(repository: Repository) -> None:
+def test_a_version_change_without_other_differences_is_reported(repository: Repository) -> None:
     leaf = {**BASE["switches"]["leaf"], "version": "5.16.2"}
     repository.write({"switches": {**BASE["switches"], "leaf": leaf}})
     head, line = repository.plan("--detailed-exitcode").stdout.splitlines()
@@ -246,7 +246,7 @@ def test_a_version_is_told_where_no_file_differs(repository: Repository) -> None
     assert line == "  NOS: nvue 5.16.1 → nvue 5.16.2  (leaf01, leaf02, leaf03, leaf04)"
 
 
-def test_warnings_of_before_are_not_repeated(repository: Repository) -> None:
+def test_existing_warnings_are_not_repeated(repository: Repository) -> None:
     services = {**BASE["services"], "snmp": {"user": "watcher"}}
     repository.write({"services": services})
     found = repository.found()
@@ -268,7 +268,7 @@ def test_a_comment_is_never_too_large(repository: Repository, largest: int) -> N
     assert ("more groups" in comment) == (largest < 4_000)
 
 
-def test_who_approves_a_change_whose_proof_failed_is_told_of_it(repository: Repository, golden: Golden) -> None:
+def test_approving_a_change_whose_proof_failed_prints_that(repository: Repository, golden: Golden) -> None:
     repository.write(OVERRIDES)
     found = against.of_revision(Project.open(repository.fabric), "leaf01", "HEAD")
     aside = proof_text.aside(Proof(failures=("spine01 reverted: the session to leaf01 stays away",), exit_code=1))
@@ -317,7 +317,7 @@ def _link_that_leads_out(repository: Repository) -> str:
     "spoil",
     [_unknown, _shallow, _refused_intent, _no_repository, _option, _link_that_leads_out],
 )
-def test_a_revision_that_cannot_be_is_refused_in_a_line(
+def test_an_invalid_revision_is_refused_in_one_line(
     repository: Repository, spoil: Callable[[Repository], str], golden: Golden
 ) -> None:
     base = spoil(repository)
@@ -333,7 +333,7 @@ def test_options_that_contradict_each_other_are_refused(repository: Repository) 
     assert_refused(repository.plan(base="main"), "use --against git:REVISION or running")
 
 
-def test_in_github_actions_a_problem_stands_at_its_line(
+def test_in_github_actions_a_problem_is_annotated_at_its_line(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -348,7 +348,7 @@ def test_in_github_actions_a_problem_stands_at_its_line(
     )
 
 
-def test_a_limit_leaves_the_others_out(repository: Repository) -> None:
+def test_a_limit_excludes_the_others(repository: Repository) -> None:
     repository.write(OVERRIDES)
     done = repository.plan("--limit", "leaf03")
     assert "nothing changes on 1 device" in done.stdout

@@ -1,4 +1,4 @@
-"""What git wrote of a revision is laid out in a folder, and nothing of it anywhere else."""
+"""A git archive of a revision is extracted into one folder, and nothing outside it is written."""
 
 import io
 import os
@@ -29,7 +29,7 @@ def _file(name: str, mode: int = 0o644) -> tarfile.TarInfo:
 
 
 def _lay_out(place: Path, *members: tarfile.TarInfo) -> None:
-    """Lay out an archive of members, in that order; the content of each file is its name."""
+    """Extract an archive of members in this order; the content of each file is its name."""
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as archive:
         for member in members:
@@ -46,7 +46,7 @@ def place(tmp_path: Path) -> Path:
     return place
 
 
-def test_files_folders_and_links_are_as_they_were(place: Path) -> None:
+def test_files_folders_and_links_are_extracted(place: Path) -> None:
     _lay_out(
         place,
         _link("site/latest", "../models/ä.yaml"),
@@ -77,7 +77,7 @@ def test_files_folders_and_links_are_as_they_were(place: Path) -> None:
         ([_link("a", "a/../../..")], "a"),
     ],
 )
-def test_what_leads_out_is_refused_by_name(place: Path, members: list[tarfile.TarInfo], refused: str) -> None:
+def test_members_that_escape_are_refused_by_name(place: Path, members: list[tarfile.TarInfo], refused: str) -> None:
     with pytest.raises(OutsideError) as raised:
         _lay_out(place, *members)
     assert raised.value.name == refused
@@ -92,18 +92,18 @@ def test_nothing_is_written_through_a_link(place: Path, *, links_first: bool) ->
     assert list(place.parent.iterdir()) == [place]
 
 
-def test_a_name_twice_is_refused(place: Path) -> None:
+def test_a_duplicate_name_is_refused(place: Path) -> None:
     with pytest.raises(tarfile.TarError, match="a conflicts with another member"):
         _lay_out(place, _file("a"), _file("a"))
 
 
-def test_what_is_no_file_is_refused(place: Path) -> None:
+def test_special_files_are_refused(place: Path) -> None:
     pipe = tarfile.TarInfo("pipe")
     pipe.type = tarfile.FIFOTYPE
     with pytest.raises(tarfile.TarError, match="pipe is neither"):
         _lay_out(place, pipe)
 
 
-def test_links_in_a_circle_stay(place: Path) -> None:
+def test_links_in_a_cycle_are_kept(place: Path) -> None:
     _lay_out(place, _link("a", "b"), _link("b", "a"))
     assert (place / "a").readlink() == Path("b")

@@ -1,4 +1,4 @@
-"""The health gate of a deploy knows no silences: what a change makes worse stops it, silenced or not."""
+"""The health gate of a deploy ignores silences: a regression stops it, silenced or not."""
 
 import ast
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ JUDGES = ("netkit/gate", "netkit/deploy", "netkit/project/gate.py")
 
 
 def leaf(ports: Sequence[str]) -> Peer:
-    """Return a leaf with established sessions over some ports."""
+    """A leaf with established sessions on some ports."""
     return Peer(Time(), dict.fromkeys(ports, 5))
 
 
 def answers(folder: Path) -> tuple[GateAnswer, GateAnswer]:
-    """Return what the gate answers before a change, and after it has taken down a session."""
+    """The gate's answers before a change, and after it has taken down a session."""
     project = Project.open(folder)
     ports = [port.name for port in project.fabric.switch("leaf01").fabric_ports]
     devices = SimpleNamespace(connect=lambda _name: leaf(ports), viewer=lambda _name: None)
@@ -47,7 +47,7 @@ def answers(folder: Path) -> tuple[GateAnswer, GateAnswer]:
     return before, gate(after)
 
 
-def test_what_gets_worse_stops_a_deploy_though_everything_is_silenced(tmp_path: Path) -> None:
+def test_a_silenced_regression_stops_a_deploy(tmp_path: Path) -> None:
     folder = write_fabric(tmp_path / "fabric", intents.values())
     loud = answers(folder)
     (folder / "silences.yaml").write_text(SILENCES, encoding="utf-8")
@@ -56,7 +56,7 @@ def test_what_gets_worse_stops_a_deploy_though_everything_is_silenced(tmp_path: 
 
 
 @pytest.mark.parametrize("place", JUDGES)
-def test_nothing_that_judges_a_deploy_reads_silences(place: str) -> None:
+def test_no_code_that_judges_a_deploy_reads_silences(place: str) -> None:
     found = ROOT / place
     files = sorted(found.rglob("*.py")) if found.is_dir() else [found]
     assert files

@@ -1,4 +1,4 @@
-"""Work of many devices in several real processes: the results, progress and errors of one."""
+"""Work of many devices in several real processes: the results, progress and errors equal those of one."""
 
 import multiprocessing
 import os
@@ -32,7 +32,7 @@ PARTS: tuple[Names, ...] = (("a", "b"), ("c",), ("d", "e"))
 
 
 class Heard(Feedback):
-    """Collects what is reported."""
+    """Collects progress reports."""
 
     def __init__(self) -> None:
         self.counted, self.notes = 0, list[str]()
@@ -59,7 +59,7 @@ def busy(names: Names, feedback: Feedback) -> tuple[int, Names]:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 8])
-def test_the_results_are_in_the_order_of_the_parts(number: int) -> None:
+def test_results_are_in_the_order_of_the_parts(number: int) -> None:
     heard = Heard()
     with ProcessPool(PARTS, busy, number, "working") as spread:
         found = list(spread.results(heard, heard.count))
@@ -77,7 +77,7 @@ def refusing(names: Names, _: Feedback) -> Names:
     return names
 
 
-def test_an_error_of_one_part_ends_all() -> None:
+def test_an_error_of_one_part_cancels_all() -> None:
     with ProcessPool(PARTS, refusing, 2, "") as spread, pytest.raises(AccessError, match="c has no address; add it"):
         list(spread.results(Heard()))
 
@@ -120,7 +120,7 @@ def test_a_process_that_dies_is_reported() -> None:
 
 
 @given(st.integers(0, 400), st.integers(0, 9))
-def test_parts_are_even_whole_and_in_order(devices: int, number: int) -> None:
+def test_parts_are_even_complete_and_in_order(devices: int, number: int) -> None:
     names = tuple(map(str, range(devices)))
     parts = divided(names, number)
     assert tuple(name for part in parts for name in part) == names
@@ -131,7 +131,7 @@ def test_parts_are_even_whole_and_in_order(devices: int, number: int) -> None:
 
 
 def observed(ports: Sequence[str], device: Switch | Host, number: int) -> Observation:
-    """Return a device of which some ports are down, some counters stand still and some were reset."""
+    """A device on which some ports are down, some counters stand still and some were reset."""
     states = {port: Interface(is_up=(number + at) % 7 != 0) for at, port in enumerate(ports)}
     pairs = {port: ((0, 9_000_000), (7, 7), (900, 3))[(number + at) % 3] for at, port in enumerate(ports)}
     counts = [{at: pair[end] for at, pair in pairs.items()} for end in (0, 1)]
@@ -147,7 +147,7 @@ def snapshot(fabric: Fabric) -> Snapshot:
     return Snapshot(fabric.name, 200.0, {one.device: one for one in found})
 
 
-def test_checks_in_several_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_in_several_processes_have_the_findings_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project.open(Path(ROOT, "inventory/reference"))
     whole = snapshot(project.fabric)
 
@@ -169,7 +169,7 @@ def test_checks_in_several_processes_find_what_one_finds(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("at_once", [1, 5, 1000])
-def test_several_processes_render_what_one_does(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_render_the_same_as_one(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "FEWEST", 2)
     monkeypatch.setattr(rendering, "AT_ONCE", at_once)
     project = Project.open(ROOT / "inventory" / "reference")
@@ -181,7 +181,7 @@ def test_several_processes_render_what_one_does(at_once: int, monkeypatch: pytes
     assert [found.device for found in one] == [device.name for device in devices]
 
 
-def test_an_error_of_a_template_is_the_same_from_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_template_error_is_the_same_from_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "FEWEST", 2)
     template = tmp_path / "templates" / "host" / EXTRA / "broken.conf.j2"
     template.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The Python API does what the command line does, and refuses what it refuses."""
+"""The Python API gives the results of the command line, and refuses the same."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ NAMES = ("leaf01", "leaf02", "spine01", "spine02", "gpu01", "gpu02")
 
 
 def changing(scene: Scene, policy: object = None) -> tuple[Project, Planned]:
-    """Return a fabric nobody answers for, and a plan that changes one description of it."""
+    """A fabric of unreachable devices, and a plan that changes one description of it."""
     access = {
         "timeout_s": 5,
         "addresses": dict.fromkeys(NAMES, "127.0.0.1"),
@@ -42,12 +42,12 @@ def test_a_plan_is_that_of_the_command_line(scene: Scene) -> None:
     assert planned.intended.keys() == {*NAMES}
 
 
-def test_what_is_rendered_is_what_the_command_line_writes(scene: Scene) -> None:
+def test_rendered_files_are_those_of_the_command_line(scene: Scene) -> None:
     files = Project.open(scene.fabric).render("leaf01")["leaf01"]
     assert {name: (scene.saved / "leaf01" / name).read_text(encoding="utf-8") for name in files} == dict(files)
 
 
-def test_a_list_that_would_keep_netkit_out_is_refused_before_anything_is_changed(scene: Scene) -> None:
+def test_an_access_list_that_locks_netkit_out_is_refused_before_any_change(scene: Scene) -> None:
     values = yaml.safe_load((scene.fabric / "fabric.yaml").read_text(encoding="utf-8"))
     (scene.fabric / "jumps").write_text("Host *\n  ProxyJump 198.51.100.7\n", encoding="utf-8")
     (scene.fabric / "access.yaml").write_text("ssh_config: jumps\n", encoding="utf-8")
@@ -84,7 +84,7 @@ def test_a_snapshot_is_judged_as_by_the_command_line(tmp_path: Path) -> None:
         ({"hook": {"command": ["false"]}}, "a test", HookError, "hook"),
     ],
 )
-def test_the_rules_of_the_fabric_hold_before_anything_is_changed(
+def test_the_policy_of_the_fabric_applies_before_any_change(
     scene: Scene, policy: object, reason: str, error: type[NetkitError], said: str
 ) -> None:
     project, planned = changing(scene, policy)
@@ -95,7 +95,7 @@ def test_the_rules_of_the_fabric_hold_before_anything_is_changed(
         project.rollback("last")
 
 
-def test_a_plan_that_could_not_be_read_whole_is_refused_and_never_called_done(scene: Scene) -> None:
+def test_an_incomplete_plan_is_refused_and_never_reported_as_done(scene: Scene) -> None:
     project, planned = changing(scene)
     (scene.saved / "leaf02" / "startup.yaml").unlink()
     part = project.plan(running=scene.saved)

@@ -12,7 +12,7 @@ pytestmark = needs_lab
 
 
 @pytest.mark.whole
-def test_the_page_about_python_is_true(tmp_path: Path) -> None:
+def test_the_page_about_python_is_correct(tmp_path: Path) -> None:
     with lab_home() as home:
         documents.run(
             ROOT / "docs" / "python.md",

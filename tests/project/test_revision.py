@@ -1,4 +1,4 @@
-"""What a fabric was at a revision is all that its folder reads: behind links, in submodules, under another name."""
+"""A fabric at a revision includes everything its folder reads: behind links, in submodules, and under another name."""
 
 import os
 import shutil
@@ -78,9 +78,7 @@ def _left_out_of_archives(repository: Repository) -> Path:
 @pytest.mark.parametrize(
     "own", [_whole_folder, _folder_within, _file, _link_to_a_link, _submodule, _left_out_of_archives]
 )
-def test_templates_wherever_they_lie_count_on_both_sides(
-    repository: Repository, own: Callable[[Repository], Path]
-) -> None:
+def test_templates_in_any_folder_count_on_both_sides(repository: Repository, own: Callable[[Repository], Path]) -> None:
     file = own(repository)
     repository.commit()
     found = repository.found()
@@ -98,7 +96,7 @@ def test_a_submodule_without_the_commit_is_refused(repository: Repository) -> No
     assert_refused(repository.plan(), "the submodule vendor/shared lacks the commit", "git -C vendor/shared fetch")
 
 
-def test_of_a_fabric_that_was_not_there_all_is_new(repository: Repository) -> None:
+def test_all_devices_of_a_new_fabric_are_new(repository: Repository) -> None:
     commit = repository.git("rev-parse", "--short=10", "HEAD")
     shutil.copytree(repository.fabric, repository.root / "inventory" / "other")
     again = Repository(repository.root)
@@ -107,7 +105,7 @@ def test_of_a_fabric_that_was_not_there_all_is_new(repository: Repository) -> No
     assert (done.returncode, done.stdout.splitlines()[0]) == (2, head)
 
 
-def test_a_folder_that_was_moved_is_compared_with_what_it_was(repository: Repository) -> None:
+def test_a_moved_folder_is_compared_with_its_old_path(repository: Repository) -> None:
     written(repository.root / "templates" / "nvue" / "interfaces.yaml.j2")
     commit = repository.commit()[:10]
     repository.write(OVERRIDES)
@@ -117,14 +115,14 @@ def test_a_folder_that_was_moved_is_compared_with_what_it_was(repository: Reposi
 
 
 def test_a_hook_of_a_work_tree_sees_the_fabric(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Git tells its hooks where the repository is, but not where the work tree of the fabric begins."""
+    """Git tells its hooks where the repository is, but not which work tree the fabric is in."""
     monkeypatch.setenv("GIT_DIR", str(repository.root / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(repository.root / ".git" / "index"))
     assert "nothing changes on 10 devices" in repository.plan().stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_a_repository_of_somebody_else_is_told_with_what_git_advises(repository: Repository) -> None:
+def test_a_repository_of_another_user_is_reported_with_the_advice_of_git(repository: Repository) -> None:
     for path in (repository.root, *repository.root.rglob("*")):
         os.chown(path, 65_534, 65_534)
     done = repository.plan()
@@ -132,7 +130,7 @@ def test_a_repository_of_somebody_else_is_told_with_what_git_advises(repository:
     assert done.stderr.endswith(f"; git config --global --add safe.directory {repository.root}\n")
 
 
-def test_three_dots_are_where_the_branch_began(repository: Repository) -> None:
+def test_three_dots_compare_with_the_merge_base(repository: Repository) -> None:
     commit = repository.git("rev-parse", "--short=10", "HEAD")
     repository.git("checkout", "-q", "-b", "change")
     repository.write({"site": "elsewhere"})

@@ -1,4 +1,4 @@
-"""Which run is meant, and where runs are."""
+"""Selecting a run by name, and the folder of runs."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def begun(root: Path, name: str, *, ended: bool) -> None:
         journal.finish(Outcome(name, "small", ()))
 
 
-def test_a_run_is_named_by_its_beginning_or_as_the_last(tmp_path: Path) -> None:
+def test_a_run_is_named_by_its_prefix_or_as_the_last(tmp_path: Path) -> None:
     for name in ("20260101T000000-aaaa", "20260102T000000-bbbb", "20260102T000001-cccc"):
         begun(tmp_path, name, ended=True)
     assert found_run(tmp_path, "20260101").run == "20260101T000000-aaaa"
@@ -38,7 +38,7 @@ def test_the_newest_unfinished_run_is_resumed(tmp_path: Path) -> None:
     assert unfinished_run(tmp_path).run == "2"
 
 
-def test_runs_on_a_lab_are_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_runs_on_a_lab_are_separate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("NETKIT_STATE_DIR", raising=False)
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)

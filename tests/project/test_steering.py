@@ -1,4 +1,4 @@
-"""The state between rounds of steering, and the commands of a round with programs that refuse."""
+"""The state between rounds of steering, and the commands of a round with programs that fail."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def kept(project: Project, health: Mapping[str, NodeHealth]) -> Mapping[str, NodeHealth]:
-    """Save a state, and return it as the next round reads it, which judges nothing."""
+    """Save a state, and return it as the next round reads it."""
     save(project, Steering("slurm", health), None)
     return steered(project, cluster_of(project, "slurm"), NOTHING).health
 
@@ -48,7 +48,7 @@ HEALTH = st.builds(
 )
 
 
-def test_the_next_round_reads_what_was_saved(project: Project) -> None:
+def test_the_next_round_reads_the_saved_state(project: Project) -> None:
     names = [host.name for host in project.fabric.hosts]
 
     @given(st.dictionaries(st.sampled_from(names), HEALTH))
@@ -70,7 +70,7 @@ def test_a_damaged_state_is_refused_in_one_line(project: Project, text: str) -> 
 
 
 def after(project: Project, steering: Steering, failed: Collection[str] | None) -> Mapping[str, NodeHealth]:
-    """Return the state that the next round finds."""
+    """The state that the next round reads."""
     save(project, steering, failed)
     return steered(project, cluster_of(project, "slurm"), NOTHING).health
 
@@ -84,14 +84,14 @@ def test_a_node_whose_commands_failed_gets_them_again(project: Project) -> None:
     assert after(project, new, ()) == {"gpu02": replace(OUT, is_applied=True)}
 
 
-def test_a_round_that_only_shows_commands_brings_no_node_back_that_was_drained(project: Project) -> None:
+def test_a_dry_round_returns_no_drained_node_to_service(project: Project) -> None:
     drained = replace(OUT, is_applied=True)
     back = Steering("slurm", {}, returned=("gpu01", "gpu02"), before={"gpu01": drained, "gpu02": OUT})
     assert after(project, back, None) == {"gpu01": drained}
     assert after(project, Steering("slurm", {"gpu01": OUT}), None) == {"gpu01": OUT}
 
 
-def test_a_cluster_that_is_not_there_and_a_second_round_are_refused(project: Project) -> None:
+def test_a_missing_cluster_and_a_concurrent_round_are_refused(project: Project) -> None:
     with pytest.raises(UsageError, match="small has no cluster of kind 'kubernetes'; use slurm"):
         cluster_of(project, "kubernetes")
     busy = "another check of small with --steer slurm is running"
@@ -100,7 +100,7 @@ def test_a_cluster_that_is_not_there_and_a_second_round_are_refused(project: Pro
 
 
 def program(folder: Path, text: str) -> None:
-    """Write a scontrol that appends its words to a file, then runs a script."""
+    """Write a scontrol that appends its arguments to a file, then runs a script."""
     folder.mkdir()
     file = folder / "scontrol"
     file.write_text(f'#!/bin/sh\necho "$@" >> {folder}/words\n{text}\n')
@@ -122,7 +122,7 @@ def test_without_the_program_every_node_failed(monkeypatch: pytest.MonkeyPatch, 
         ("echo nothing of the kind", "scontrol show node printed something else"),
     ],
 )
-def test_a_node_whose_state_is_not_known_is_not_changed(
+def test_a_node_of_unknown_state_is_not_changed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, failure: str
 ) -> None:
     program(tmp_path / "bin", script)
@@ -139,5 +139,5 @@ def test_a_node_whose_state_is_not_known_is_not_changed(
         (("--cluster", "x", "--apply"), "--apply uses the configuration of kubectl or scontrol"),
     ],
 )
-def test_what_would_change_another_cluster_is_refused(project: Project, options: Sequence[str], message: str) -> None:
+def test_changing_another_cluster_is_refused(project: Project, options: Sequence[str], message: str) -> None:
     assert_refused(run("check", "--fabric", project.folder, "--steer", "slurm", *options), message)

@@ -1,4 +1,4 @@
-"""Whether what ran before can run where the change leads."""
+"""Whether the fabric before a change can run on the cables of the fabric after it."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ def test_new_units_are_no_obstacle() -> None:
     assert obstacle(FABRIC, grown) == ""
 
 
-def test_devices_that_go_are_no_obstacle_once_they_are_cut_away() -> None:
+def test_removed_devices_are_no_obstacle_once_they_are_cut_out() -> None:
     small = intents.fabric(intents.values({"units": [{"unit": 1, "hosts": 2}]}))
     assert obstacle(FABRIC, small).startswith("earlier cables no longer exist: ")
     assert obstacle(cut(FABRIC, small.names), small) == ""
@@ -33,5 +33,5 @@ def test_another_nos_or_version_is_an_obstacle() -> None:
     assert obstacle(FABRIC, other).startswith("leaf01 becomes another device: nvue 5.16.1 SN5600 → sonic 202505")
 
 
-def test_nothing_in_common_is_an_obstacle() -> None:
+def test_fabrics_without_a_common_device_are_an_obstacle() -> None:
     assert obstacle(replace(FABRIC, switches=(), hosts=()), FABRIC) == "no device of the earlier fabric remains"

@@ -1,4 +1,4 @@
-"""Who calls whom while a change is rolled."""
+"""Which hosts ping each other while a change is rolled out."""
 
 from dataclasses import replace
 
@@ -9,19 +9,19 @@ from tests import intents
 FABRIC = intents.fabric(intents.BASE)
 
 
-def test_every_scope_is_called_and_no_more_often_than_allowed() -> None:
+def test_every_scope_is_pinged_and_no_more_often_than_allowed() -> None:
     found = flows(FABRIC, FABRIC, most_per_scope=3)
     assert [flow.scope for flow in found] == [scope for scope in SCOPES for _ in range(3)]
     assert len({flow.call.name for flow in found}) == 9
 
 
-def test_flows_are_of_nics_that_were_there_before() -> None:
+def test_flows_are_between_nics_that_existed_before() -> None:
     before = cut(FABRIC, {*FABRIC.names} - {"gpu06"})
     hosts = {flow.call.name.partition(":")[0] for flow in flows(before, FABRIC, 1000)}
     assert hosts == {"gpu01", "gpu02", "gpu05"}
 
 
-def test_nics_whose_address_changes_are_not_called() -> None:
+def test_nics_whose_address_changes_are_not_pinged() -> None:
     moved = intents.fabric(intents.values({"pools": {"loopbacks": "10.255.0.0/24", "hosts": "10.64.0.0/16"}}))
     assert flows(FABRIC, moved) == ()
 
@@ -32,18 +32,18 @@ def drained(**overrides: bool) -> Fabric:
     )
 
 
-def test_across_a_spine_that_is_left_is_called_whichever_side_is_drained() -> None:
+def test_a_remaining_spine_is_crossed_whichever_side_is_drained() -> None:
     every = {flow.call.name for flow in flows(FABRIC, FABRIC, 1000)}
     for sides in ((FABRIC, drained(spine01=True)), (drained(spine01=True), FABRIC)):
         assert {flow.call.name for flow in flows(*sides, 1000)} == every
 
 
-def test_where_no_spine_is_left_calls_stay_on_their_leaf() -> None:
+def test_without_a_remaining_spine_pings_stay_on_their_leaf() -> None:
     for sides in ((FABRIC, drained(spine01=True, spine02=True)), (drained(spine01=True, spine02=True), FABRIC)):
         assert {flow.scope for flow in flows(*sides, 1000)} == {SAME_LEAF}
 
 
-def test_rails_that_are_kept_apart_do_not_call_each_other() -> None:
+def test_isolated_rails_do_not_ping_each_other() -> None:
     blocked = intents.fabric(intents.values({"cross_rail": "blocked"}))
     found = flows(FABRIC, blocked, 1000)
     assert {flow.scope for flow in found} == {SAME_LEAF, ACROSS}

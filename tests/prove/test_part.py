@@ -1,4 +1,4 @@
-"""The part that is booted: a whole fabric in itself, of the same devices, in which the change shows."""
+"""The part of a fabric that is booted: complete in itself, of the same devices, and with the change in it."""
 
 from pathlib import Path
 
@@ -32,12 +32,12 @@ def roles(part: LabPart) -> dict[str, int]:
     return {**found, "host": len(part.fabric.hosts)}
 
 
-def test_a_fabric_that_fits_is_booted_whole() -> None:
+def test_a_small_fabric_is_booted_completely() -> None:
     fabric = intents.fabric(intents.BASE)
     assert choose(fabric, [["leaf01"]]) == LabPart(fabric)
 
 
-def test_of_a_superpod_a_leaf_comes_with_all_its_spines_and_a_witness(superpod: Fabric) -> None:
+def test_of_a_superpod_a_leaf_is_booted_with_all_its_spines_and_a_witness(superpod: Fabric) -> None:
     part = choose(superpod, [["leaf-u03-r2"]])
     assert len(part.fabric.names) <= 40
     assert roles(part) == {"leaf": 3, "spine": 32, "host": 4}
@@ -48,7 +48,7 @@ def test_of_a_superpod_a_leaf_comes_with_all_its_spines_and_a_witness(superpod: 
     assert len(part.left_out) + len(part.fabric.names) == len(superpod.names)
 
 
-def test_groups_for_which_there_is_no_room_are_told(superpod: Fabric) -> None:
+def test_groups_without_room_are_reported(superpod: Fabric) -> None:
     groups = [[f"leaf-u{unit:02}-r{rail}"] for unit in (1, 2, 3) for rail in range(8)]
     part = choose(superpod, groups)
     assert len(part.fabric.names) <= 40
@@ -56,12 +56,12 @@ def test_groups_for_which_there_is_no_room_are_told(superpod: Fabric) -> None:
     assert not {name for group in part.unseen for name in group} & set(part.fabric.names)
 
 
-def test_a_part_that_does_not_fit_is_refused_with_its_size(superpod: Fabric) -> None:
+def test_a_part_that_is_too_large_is_refused_with_its_size(superpod: Fabric) -> None:
     with pytest.raises(LabError, match="--prove-devices 35"):
         choose(superpod, [["spine01"]], 20)
 
 
-def test_the_hosts_that_change_are_chosen(superpod: Fabric) -> None:
+def test_changed_hosts_are_selected(superpod: Fabric) -> None:
     part = choose(superpod, [["gpu-u02-17"]])
     assert part.fabric.device("gpu-u02-17") is not None
 
@@ -96,8 +96,8 @@ def test_a_part_is_a_fabric_of_the_same_devices(values: Values, data: st.DataObj
 
 
 @pytest.mark.parametrize("name", ["reference", "mixed"])
-def test_a_slice_is_rendered_like_the_whole_but_for_what_was_left_out(name: str) -> None:
-    """A leaf whose neighbors all are there runs what it runs in the whole fabric."""
+def test_a_slice_is_rendered_like_the_whole_except_for_what_was_left_out(name: str) -> None:
+    """A leaf whose neighbors are all included has the configuration of the whole fabric."""
     project = Project.open(Path(ROOT, "inventory", name))
     leaf = project.fabric.tier("leaf")[0]
     hosts = [port.peer for port in leaf.host_ports]

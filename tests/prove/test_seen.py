@@ -1,4 +1,4 @@
-"""What traffic saw: each gap in its wave and in its scope."""
+"""Traffic measurements: each gap is assigned to its wave and scope."""
 
 from netkit.lab.proof import Gap, PingResult, TrafficPair
 from netkit.plan import Blast, DevicePlan, Plan
@@ -33,13 +33,13 @@ def test_a_gap_belongs_to_the_wave_in_which_it_began() -> None:
     assert by_wave(TURNS, heard) == (WaveSeen(1, ("spine01",), 43, 4.0), WaveSeen(2, ("leaf01", "leaf02"), 19, 2.0))
 
 
-def test_what_is_lost_before_the_first_wave_is_told_apart() -> None:
+def test_loss_before_the_first_wave_is_listed_separately() -> None:
     found = by_wave(TURNS, [PingResult("a", 50, (Gap(90.0, 91.0, 9),))])
     assert found[0] == WaveSeen(BEFORE, (), 9, 1.0)
     assert [one.lost for one in found[1:]] == [0, 0]
 
 
-def test_what_is_lost_before_the_first_wave_does_not_speak_against_a_change() -> None:
+def test_loss_before_the_first_wave_does_not_count_against_a_change() -> None:
     during = Gap(100.5, 101.0, 4)
     heard = [PingResult("a", 50, (Gap(90.0, 91.0, 9), during)), PingResult("b", 50, (Gap(99.0, 99.5, 4),))]
     assert since_the_first(TURNS, heard) == (PingResult("a", 50, (during,)), PingResult("b", 50, ()))
@@ -54,7 +54,7 @@ def test_a_scope_names_its_worst_flow() -> None:
     )
 
 
-def test_a_call_that_could_not_be_made_is_no_success() -> None:
+def test_a_ping_that_could_not_run_is_not_a_success() -> None:
     assert list(mute([PingResult("a", 0, (), "ping: no route"), PingResult("b", 1, ())])) == ["a: ping: no route"]
 
 
@@ -64,7 +64,7 @@ def plan(risk: Risk, lost: ReachabilityLoss | None = None, *gpus: str) -> Plan:
     return Plan("fabric", (device,), (), (), "", steps=(Step(1, ("leaf01",), after=lost or ReachabilityLoss()),))
 
 
-def test_only_loss_that_the_model_does_not_predict_speaks_against_a_change() -> None:
+def test_only_loss_that_the_model_does_not_predict_counts_against_a_change() -> None:
     name = "gpu01:rail0 → gpu02:rail0"
     flows, heard = (
         (ProofFlow(ACROSS, TrafficPair(name, "gpu01", "rail0", "s", "d")),),

@@ -1,4 +1,4 @@
-"""A proof in the words of each format."""
+"""The text of a proof in each format."""
 
 import json
 from dataclasses import replace
@@ -43,20 +43,20 @@ PROOFS = {"proven": PROVEN, "part": PART, "unable": UNABLE, "nothing": Proof()}
 
 
 @pytest.mark.parametrize("name", PROOFS)
-def test_a_proof_reads_as_golden(golden: Golden, name: str) -> None:
+def test_a_proof_equals_its_golden_file(golden: Golden, name: str) -> None:
     proof = PROOFS[name]
     golden(f"prove/{name}.txt", proof_text.text(proof))
     golden(f"prove/{name}.md", "\n".join([proof_text.verdict(proof), *proof_text.details(proof)]) + "\n")
 
 
-def test_machines_are_told_the_verdict() -> None:
+def test_json_has_the_verdict() -> None:
     found = json.loads(json.dumps(proof_text.document(PART)))
     assert found["is_proven"] is False
     assert found["verdict"].startswith("not proven: leaf03")
     assert found["booted"]["left_out"] == {"leaf": 117, "host": 479}
 
 
-def test_what_a_device_says_cannot_break_the_comment() -> None:
+def test_output_of_a_device_cannot_break_the_comment() -> None:
     evil = "leaf01: </details>\n# <script>|`x`\x1b[2J"
     lines = [
         proof_text.verdict(Proof(failures=(evil,))),
@@ -82,13 +82,13 @@ def test_of_many_waves_those_with_loss_are_shown() -> None:
     ]
 
 
-def test_a_change_that_could_not_be_rolled_says_so_in_its_verdict() -> None:
+def test_the_verdict_reports_a_change_that_could_not_be_rolled_out() -> None:
     found = proof_text.headline(replace(PROVEN, obstacle="a cable moved"))
     how = "booted with the intended configuration, without a deploy"
     assert found == f"proven in the lab: {how}; 24 pairs of NICs reach each other afterwards"
 
 
-def test_what_was_not_tried_is_in_the_verdict() -> None:
+def test_the_verdict_lists_what_was_not_tested() -> None:
     unseen = replace(PROVEN, booted=Booted({"leaf": 2}, {"leaf": 4}, (("leaf07", "leaf08"),)))
     found = proof_text.headline(replace(unseen, untried=("leaf01",)))
     assert found.startswith("proven in part: rolled in 2 waves, ")
@@ -99,18 +99,18 @@ def test_what_was_not_tried_is_in_the_verdict() -> None:
     assert f"  {said}" in proof_text.text(replace(PROVEN, untried=("leaf01",))).splitlines()
 
 
-def test_pairs_that_the_design_keeps_apart_are_told_as_such() -> None:
+def test_pairs_that_the_design_isolates_are_listed_as_such() -> None:
     found = proof_text.text(replace(PROVEN, examined=Examined(8, 2, 24, 24, 9000, blocked=200)))
     assert "all 24 pairs of NICs reach each other by packets of 9000 bytes that must not be fragmented" in found
     assert "must not be fragmented; none of 200 across rails, as designed; 8 sessions" in found
 
 
-def test_next_hops_that_nobody_counted_are_none_as_designed() -> None:
+def test_uncounted_next_hops_are_not_reported_as_designed() -> None:
     found = proof_text.text(replace(PROVEN, examined=Examined(8, 0, 24, 24, 9000)))
     assert "8 sessions, next hops not counted; a second plan is empty" in found
 
 
-def test_of_a_lab_without_pairs_it_is_said_that_there_was_nothing_to_reach() -> None:
+def test_a_lab_without_pairs_reports_that_nothing_was_to_be_reached() -> None:
     alone = replace(PROVEN, examined=Examined(8, 2, 0, 0, 9000))
     said = "no two NICs are designed to reach each other"
     assert proof_text.headline(alone).endswith(f"longest gap 3.2 s; {said}")
@@ -127,5 +127,5 @@ def test_of_a_lab_without_pairs_it_is_said_that_there_was_nothing_to_reach() -> 
         (replace(PROVEN, untried=("leaf01",)), "only part of it is proven"),
     ],
 )
-def test_what_the_proof_leaves_open_is_for_who_approves_the_change(proof: Proof, said: str) -> None:
+def test_open_points_of_a_proof_are_for_the_approver(proof: Proof, said: str) -> None:
     assert proof_text.aside(proof).doubt == said

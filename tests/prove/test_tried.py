@@ -1,4 +1,4 @@
-"""Whether the lab's plan has all kinds of changes that the fabric's has."""
+"""Whether the plan of the lab has every kind of change that the plan of the fabric has."""
 
 from dataclasses import replace
 
@@ -28,35 +28,35 @@ def planned(running: Fabric, intended: Fabric) -> Plan:
 
 
 def tried(running: Fabric, intended: Fabric, *left_out: str) -> tuple[bool, tuple[str, ...]]:
-    """Return whether anything changes in a lab without some devices, and what is untried there."""
+    """Whether anything changes in a lab without some devices, and what it does not test."""
     names = {*running.names} & {*intended.names} - {*left_out}
     plan = planned(cut(running, names), cut(intended, names))
     return bool(plan.changed), untried(planned(running, intended), plan, names)
 
 
-def test_a_change_of_devices_that_are_all_booted_is_tried() -> None:
+def test_a_change_of_booted_devices_is_tested() -> None:
     assert tried(FABRIC, intents.fabric(intents.values(ECN))) == (True, ())
 
 
 @pytest.mark.parametrize(
     ("platform", "version"), [("nvue", "5.16.1"), ("sonic", "202505"), ("eos", "4.35.1F"), ("frr", "10.2")]
 )
-def test_a_slice_of_a_change_of_every_port_is_tried(platform: str, version: str) -> None:
+def test_a_slice_of_a_change_of_every_port_is_tested(platform: str, version: str) -> None:
     before, after = (intents.fabric(intents.on_platform(platform, version, changes)) for changes in ({}, MTU))
     assert tried(before, after, "leaf02", "leaf03", "leaf04", "gpu02", "gpu05", "gpu06") == (True, ())
 
 
-def test_hosts_that_go_are_not_tried() -> None:
+def test_removed_hosts_are_not_tested() -> None:
     fewer = intents.fabric(intents.values({"units": [{"unit": 1, "hosts": 2}, {"unit": 2, "hosts": 1}]}))
     assert tried(FABRIC, fewer) == (False, ("leaf03", "leaf04"))
 
 
-def test_what_goes_beside_another_change_is_not_tried() -> None:
+def test_removals_beside_another_change_are_not_tested() -> None:
     units = {"units": [{"unit": 1, "hosts": 2}, {"unit": 2, "hosts": 1}]}
     assert tried(FABRIC, intents.fabric(intents.values({**ECN, **units}))) == (True, ("leaf03", "leaf04"))
 
 
-def test_a_drain_towards_what_is_left_out_is_not_tried() -> None:
+def test_a_drain_towards_a_device_outside_the_lab_is_not_tested() -> None:
     spines = [replace(one, drain_neighbors=("leaf03",)) if one.name == "spine01" else one for one in FABRIC.switches]
     drained = replace(FABRIC, switches=tuple(spines))
     assert tried(FABRIC, drained) == (True, ())

@@ -1,5 +1,4 @@
-"""A real Chromium without a window, driven through the WebDriver protocol: no more than a few requests to a port of
-this machine, so that no library is needed for it."""
+"""A real headless Chromium, driven through the WebDriver protocol by a few requests to a local port."""
 
 import base64
 import json
@@ -38,7 +37,7 @@ KEYS = {
 FLAGS = (
     "about:blank",
     "--headless=new",
-    "--no-sandbox",  # it may run as root, and shows only what the tests made
+    "--no-sandbox",  # it may run as root, and shows only pages of the tests
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
@@ -46,7 +45,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
     "--force-color-profile=srgb",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # whatever it wants from outside, it does not get
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # anything external fails to resolve
     "--proxy-server=http://127.0.0.1:9",
 )
 LOGGED = {"browser": "ALL", "performance": "ALL"}
@@ -59,37 +58,35 @@ class Browser:
     session: str
 
     def open(self, file: Path, fragment: str = "") -> None:
-        """Show a file, from the beginning."""
+        """Open a file from its top."""
         _post(f"{self.session}/url", {"url": "about:blank"})
         _post(f"{self.session}/url", {"url": f"{file.as_uri()}{fragment}"})
 
     def go(self, address: str) -> None:
-        """Show what a server has at an address."""
+        """Open an address of a server."""
         _post(f"{self.session}/url", {"url": address})
 
     def run(self, script: str, *arguments: object) -> Any:
-        """Return what a script returns."""
+        """Run a script and return its result."""
         return _post(f"{self.session}/execute/sync", {"script": script, "args": list(arguments)})
 
     def texts(self, selector: str) -> list[str]:
-        """Return the text of every element that matches."""
+        """The text of every element that matches."""
         found: list[str] = self.run(
             "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent.trim())", selector
         )
         return found
 
     def text(self, selector: str) -> str:
-        """Return the text of the one element that matches, once there is one."""
+        """The text of the one matching element, once it exists."""
         until(lambda: self.count(selector) == 1, f"one {selector}")
         (found,) = self.texts(selector)
         return found
 
     def count(self, selector: str) -> int:
-        """Return how many elements match."""
         return len(self.texts(selector))
 
     def click(self, selector: str) -> None:
-        """Click the first element that matches, as a mouse does."""
         found = _post(f"{self.session}/element", {"using": "css selector", "value": selector})
         _post(f"{self.session}/element/{next(iter(found.values()))}/click", {})
 
@@ -100,22 +97,21 @@ class Browser:
         _post(f"{self.session}/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
     def focused(self) -> str:
-        """Return what the element with the focus is called."""
+        """The name of the focused element."""
         reported: str = self.run(
             "const on = document.activeElement; return on.getAttribute('aria-label') || on.id || on.tagName"
         )
         return reported
 
     def command(self, method: str, **parameters: object) -> Any:
-        """Give a command of the DevTools protocol."""
+        """Run a command of the DevTools protocol."""
         return _post(f"{self.session}/goog/cdp/execute", {"cmd": method, "params": parameters})
 
     def resize(self, width: int, height: int) -> None:
-        """Make the window so large."""
         _post(f"{self.session}/window/rect", {"width": width, "height": height})
 
     def prefer(self, scheme: str) -> None:
-        """Prefer `light` or `dark`, as a desktop tells its browser."""
+        """Set the preferred color scheme, `light` or `dark`."""
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def picture(self, file: Path) -> None:
@@ -127,19 +123,19 @@ class Browser:
         _save(file, found["data"])
 
     def window_picture(self, file: Path) -> None:
-        """Save what the window shows as a picture."""
+        """Save the visible part as a picture."""
         _save(file, self.command("Page.captureScreenshot")["data"])
 
     def print(self, file: Path) -> None:
-        """Print to a file."""
+        """Print to a PDF file."""
         _save(file, self.command("Page.printToPDF", printBackground=True)["data"])
 
     def complaints(self) -> list[str]:
-        """Return what the console has said since it was last asked."""
+        """Messages of the console since the last call."""
         return [entry["message"] for entry in _post(f"{self.session}/se/log", {"type": "browser"})]
 
     def requests(self) -> list[str]:
-        """Return the addresses that were asked for since it was last asked."""
+        """Addresses requested since the last call."""
         entries = _post(f"{self.session}/se/log", {"type": "performance"})
         reported = [json.loads(entry["message"])["message"] for entry in entries]
         return [one["params"]["request"]["url"] for one in reported if one["method"] == "Network.requestWillBeSent"]
@@ -152,7 +148,7 @@ def _save(file: Path, data: str) -> None:
 
 @contextmanager
 def browser(folder: Path, reachable: str = "") -> Iterator[Browser]:
-    """Start a browser with a profile of its own that reaches one address or none, and end it whatever happens."""
+    """Start a browser with its own profile that can reach one address or none, and end it whatever happens."""
     assert CHROMIUM
     assert DRIVER
     port = _free_port()

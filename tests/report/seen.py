@@ -1,4 +1,4 @@
-"""Fabrics as seen by a run: healthy ones, sick ones, and ones whose devices call themselves what they should not."""
+"""Judged fabrics: healthy ones, failing ones, and ones whose devices have hostile names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,6 @@ Sick = Callable[[Observation], Observation]
 
 
 def built(values: Mapping[str, Any]) -> Fabric:
-    """Return the fabric of an intent."""
     return design.build(Intent.model_validate(values), Catalog())
 
 
@@ -35,7 +34,7 @@ SMALL = built(intents.on_platform("nvue", "5.13.0", {"units": [{"unit": 1, "host
 
 
 def worn_out(fabric: Fabric) -> Reported:
-    """Return a fabric of which every port tells something else, as judged by the checks of its optics."""
+    """A fabric in which every port has different readings, as judged by the checks of optics."""
     snapshot = healthy.snapshot(fabric)
     return judged(
         fabric,
@@ -45,30 +44,30 @@ def worn_out(fabric: Fabric) -> Reported:
 
 
 def reported(fabric: Fabric = SMALL, trends: Trends = NO_TRENDS, **sick: Sick) -> Reported:
-    """Return a judged run over a fabric that is well but for some devices."""
+    """A judged run of a fabric that is healthy except for some devices."""
     snapshot = healthy.snapshot(fabric)
     devices = {name: sick[name](one) if name in sick else one for name, one in snapshot.devices.items()}
     return judged(fabric, replace(snapshot, devices=devices), trends)
 
 
 def judged(fabric: Fabric, snapshot: Snapshot, trends: Trends = NO_TRENDS, names: Sequence[str] = ()) -> Reported:
-    """Return a snapshot of all switches as judged by some checks, or all."""
+    """A snapshot of all switches judged by some checks, or all."""
     scene = CheckContext(fabric, snapshot, names=frozenset(switch.name for switch in fabric.switches))
     return Reported(judged_of(scene, catalog.select(catalog.load(), names)), fabric, scene, trends=trends)
 
 
 def unreached(one: Observation) -> Observation:
-    """Return a device that did not answer."""
+    """A device that did not answer."""
     return Observation(one.device, one.platform, failure=f"connection refused: {HOSTILE}")
 
 
 def paused(one: Observation) -> Observation:
-    """Return a device that is paused on its first lossless place and marks a lot."""
+    """A device that is paused on its first lossless place and marks a lot."""
     return counted(one, rx_pause=900_000, queue_ecn_marked=50_000)
 
 
 def counted(one: Observation, **added: int) -> Observation:
-    """Return a device whose counters went up at their first place."""
+    """A device whose counters increased at their first place."""
     first, last = one.samples
     counters = {name: dict(places) for name, places in last.counters.items()}
     for name, value in added.items():
@@ -78,7 +77,7 @@ def counted(one: Observation, **added: int) -> Observation:
 
 
 def burst(one: Observation) -> Observation:
-    """Return a device with watermarks at two ports: those of the first rose within the window, the others are old."""
+    """A device with watermarks at two ports: those of the first rose within the window, the others are old."""
     first, last = one.samples
     ports = list(mapped(one.facts, "interfaces"))[:2]
     before = {place(port, 3): Buffer(0, 700_000, 30_000) for port in ports}
@@ -87,7 +86,7 @@ def burst(one: Observation) -> Observation:
 
 
 def dim(one: Observation) -> Observation:
-    """Return a device one module of which hardly receives light."""
+    """A device with one module that receives hardly any light."""
     modules = mapped(one.facts, "modules")
     port, module = next(iter(modules.items()))
     lanes = {number: replace(lane, rx_dbm=-9.5) for number, lane in module.lanes.items()}
@@ -95,7 +94,7 @@ def dim(one: Observation) -> Observation:
 
 
 def all_dim(one: Observation) -> Observation:
-    """Return a device each module of which hardly receives light on its first lane."""
+    """A device whose modules all receive hardly any light on their first lane."""
     modules = mapped(one.facts, "modules")
     dark = {
         port: replace(module, lanes={**module.lanes, 1: replace(module.lanes[1], rx_dbm=-9.5)})
@@ -105,7 +104,7 @@ def all_dim(one: Observation) -> Observation:
 
 
 def misnamed(name: str) -> Sick:
-    """Return a device whose first neighbour and first module say that they are called so."""
+    """A device whose first neighbor and first module report this name."""
 
     def make(one: Observation) -> Observation:
         modules, neighbors = mapped(one.facts, "modules"), mapped(one.facts, "neighbors")
@@ -118,14 +117,14 @@ def misnamed(name: str) -> Sick:
 
 
 def mapped(facts: Facts, kind: str) -> dict[str, Any]:
-    """Return a kind of facts, which must be there."""
+    """A kind of facts, which must be present."""
     found = getattr(facts, kind)
     assert isinstance(found, Mapping)
     return dict(found)
 
 
 def worn(one: Observation) -> Observation:
-    """Return a device of which every port tells something else: what a report is largest of."""
+    """A device whose ports all have different readings: the largest input of a report."""
     chance = Random(one.device)  # noqa: S311 (only so that it differs)
     ports = list(mapped(one.facts, "interfaces"))
     modules = {port: _aged(module, chance) for port, module in mapped(one.facts, "modules").items()}

@@ -1,4 +1,4 @@
-"""Diagrams: what they show, that a browser, Graphviz and XML parsers take them, and that no name becomes syntax."""
+"""Diagrams: their content, that browsers, Graphviz and XML parsers accept them, and that no name becomes syntax."""
 
 import re
 import shutil
@@ -97,7 +97,7 @@ def test_mermaid_has_only_known_lines(name: str) -> None:
     assert [line for line in lines if not MERMAID.fullmatch(line)] == []
 
 
-def test_names_are_text_in_every_kind() -> None:
+def test_names_are_text_in_every_format() -> None:
     one = replace(intents.fabric(intents.values()), name=HOSTILE)
     one = replace(one, switches=tuple(replace(switch, rack=HOSTILE) for switch in one.switches))
     drawing = draw(one, whole(one), "rack")
@@ -111,7 +111,7 @@ def test_names_are_text_in_every_kind() -> None:
 
 @pytest.mark.skipif(not shutil.which("dot"), reason="needs graphviz")
 @pytest.mark.parametrize("name", FABRICS)
-def test_graphviz_takes_the_graph(name: str) -> None:
+def test_graphviz_accepts_the_graph(name: str) -> None:
     one = fabric(name)
     drawing = draw(replace(one, name=HOSTILE), whole(one))
     done = subprocess.run(["dot", "-Tplain"], input=dot(drawing), capture_output=True, text=True, check=True)
@@ -120,7 +120,7 @@ def test_graphviz_takes_the_graph(name: str) -> None:
     assert (kinds["node"], kinds["edge"]) == (len(drawing.symbols), len(drawing.lines))
 
 
-def test_the_file_ending_selects_the_kind(tmp_path: Path) -> None:
+def test_the_file_extension_selects_the_format(tmp_path: Path) -> None:
     for name, kind in (("a.svg", "svg"), ("a.dot", "dot"), ("a.gv", "dot"), ("a.mmd", "mermaid")):
         written = run("design", "--fabric", "inventory/mixed", "--diagram", tmp_path / name)
         assert (written.returncode, written.stdout) == (0, "")
@@ -128,7 +128,7 @@ def test_the_file_ending_selects_the_kind(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text(encoding="utf-8") == printed.stdout
 
 
-def test_what_cannot_be_drawn_is_refused() -> None:
+def test_undrawable_requests_are_refused() -> None:
     assert_refused(run("design", "--fabric", "inventory/reference", "--diagram", "a.png"), "unknown kind", ".svg")
     rack = ("--diagram", "svg", "--by", "rack")
     assert_refused(run("design", "--fabric", "inventory/reference", *rack), "no device has a rack", "table of devices")

@@ -1,4 +1,4 @@
-"""What checks said of a large fabric on a bad day."""
+"""Reports of checks on a large fabric with many failures."""
 
 import json
 import re
@@ -16,7 +16,7 @@ WHY = "cannot be reached at 192.0.2.10 port 22: Unable to connect to port 22; ch
 
 
 def judged(failures: int, missed: int, words: int = 1) -> Judged:
-    """Return a judgement of so many failures and unreached devices."""
+    """A judgement with this many failures and unreached devices."""
     found = [_failure(number, words) for number in range(failures)]
     results = tuple(CheckResult(one.check, one.device, one.verdict, 1, (one,)) for one in found)
     unreached = tuple((f"spine{number:03}", WHY) for number in range(missed))
@@ -28,7 +28,7 @@ def _failure(number: int, words: int) -> Finding:
     return fail("swp1", text, "see the cable", device=f"leaf{number:03}", window="10 s")._replace(check="load.errors")
 
 
-def test_markdown_fits_a_comment_and_counts_what_does_not() -> None:
+def test_markdown_fits_a_comment_and_counts_what_is_omitted() -> None:
     text = judgement_markdown(judged(500, 800, words=40))
     assert len(text) <= 60_000
     rows = text.count("\n| fail |")
@@ -41,13 +41,13 @@ def test_markdown_fits_a_comment_and_counts_what_does_not() -> None:
     assert "\n… and 500 more causes.\n" in none
 
 
-def test_text_ends_though_no_device_is_reached() -> None:
+def test_text_is_bounded_even_if_no_device_is_reached() -> None:
     lines = judgement_text(judged(0, 800)).splitlines()
     assert lines[-1] == "  … and 750 more devices; --format json shows all"
     assert len(lines) < 60
 
 
-def test_what_is_left_out_of_many_findings_is_counted() -> None:
+def test_omitted_findings_are_counted() -> None:
     one = judged(1, 0)
     results = tuple(replace(result, left_out=1500) for result in one.judgement.results)
     text = judgement_text(replace(one, judgement=replace(one.judgement, results=results)))
@@ -55,11 +55,11 @@ def test_what_is_left_out_of_many_findings_is_counted() -> None:
 
 
 DESCRIBED_ALONE = ("silences", "counts", "head", "symptoms", "findings", "evidence")
-"""Values that the page describes by themselves."""
+"""Values that the page describes separately."""
 
 
 def _fields(value: object, place: str = "") -> Iterator[str]:
-    """Yield the names of all fields, as the page writes them."""
+    """The names of all fields, as the page writes them."""
     if isinstance(value, dict) and not place.endswith(DESCRIBED_ALONE):
         for name, one in value.items():
             yield from _fields(one, f"{place}.{name}".lstrip("."))

@@ -1,4 +1,4 @@
-"""Metrics: what Prometheus reads, and the alerts and the dashboard that are made of them."""
+"""Metrics for Prometheus, and the alerts and the dashboard that use them."""
 
 import json
 import re
@@ -30,7 +30,7 @@ needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="pr
 
 
 def seen() -> CheckContext:
-    """Return a leaf with a port and a host with a NIC; nothing else was reached."""
+    """A leaf with a port and a host with a NIC; nothing else was reached."""
     built = fabric()
     leaf, host = built.tier("leaf")[0], built.hosts[0]
     port, nic = leaf.ports[0].name, host.nics[0]
@@ -80,7 +80,7 @@ def test_values_are_in_base_units_and_only_of_the_design() -> None:
     assert samples("netkit_module_rx_margin_decibels") == [f'netkit_module_rx_margin_decibels{{{at},lane="1"}} 5']
 
 
-def test_only_peaks_of_the_window_are_told() -> None:
+def test_only_peaks_of_the_window_are_exported() -> None:
     leaf = fabric().tier("leaf")[0]
     new, old, empty = (port.name for port in leaf.ports[:3])
     before = {place(new, 3): Buffer(0, 5, 1), place(old, 3): Buffer(0, 7, 2), place(empty, 3): Buffer(0, 0, 0)}
@@ -108,20 +108,20 @@ def test_a_nic_has_the_labels_of_other_exporters() -> None:
     assert samples("rdma_np_cnp_sent_total") == [f"rdma_np_cnp_sent_total{{{own},{place}}} 70"]
 
 
-def test_every_sample_says_of_which_fabric_it_is() -> None:
+def test_every_sample_has_a_fabric_label() -> None:
     lines = [line for line in text().splitlines() if not line.startswith("#")]
     assert lines
     assert [line for line in lines if f"{{{OF.rstrip(',')}" not in line] == []
 
 
-def test_every_query_of_the_dashboard_is_of_the_chosen_fabric() -> None:
+def test_every_query_of_the_dashboard_selects_the_fabric() -> None:
     said = _expressions("dashboard.json", (MONITORING / "dashboard.json").read_text(encoding="utf-8"))
     asked = [one for one in NAME.finditer(said) if not said[one.end() :].startswith(", fabric)")]
     assert asked
     assert [one[0] for one in asked if not said[one.end() :].startswith('{fabric=~"$fabric"')] == []
 
 
-def test_what_was_not_told_is_absent_and_what_was_not_reached_is_down() -> None:
+def test_unreported_values_are_absent_and_unreached_devices_are_down() -> None:
     found = text()
     built = fabric()
     assert "netkit_module_voltage_volts" not in found
@@ -133,7 +133,7 @@ def test_what_was_not_told_is_absent_and_what_was_not_reached_is_down() -> None:
     assert skipped not in found
 
 
-def test_what_is_silenced_is_named_and_does_not_count_for_the_status_that_alerts_ask() -> None:
+def test_silenced_findings_are_labelled_and_excluded_from_the_alerting_status() -> None:
     broken = seen()
     judged = judged_of(broken, list(catalog.load().values()))
     lost = [one for one in judged.judgement.findings if (one.check, one.verdict) == ("load.lossless", Verdict.FAIL)]
@@ -159,7 +159,7 @@ def test_a_name_cannot_break_out_of_its_label() -> None:
 
 
 @needs_promtool
-def test_promtool_has_nothing_to_say_about_the_metrics() -> None:
+def test_promtool_accepts_the_metrics() -> None:
     done = subprocess.run(["promtool", "check", "metrics"], input=text(), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -172,7 +172,7 @@ def test_alerts_are_valid_and_fire_when_they_should() -> None:
 
 
 @pytest.mark.parametrize("file", ["alerts.yml", "dashboard.json"])
-def test_only_metrics_that_exist_are_asked_for(file: str) -> None:
+def test_only_existing_metrics_are_queried(file: str) -> None:
     known = {*GAUGES, *OWN, *(reported.family for reported in COUNTED.values())}
     text = (MONITORING / file).read_text(encoding="utf-8")
     asked = {name for name in NAME.findall(_expressions(file, text)) if not name.endswith("_lossless")}
@@ -202,7 +202,7 @@ def test_panels_do_not_overlap() -> None:
         taken |= cells
 
 
-def test_a_file_is_whole_or_the_one_before(tmp_path: Path) -> None:
+def test_a_file_is_complete_or_the_previous_one(tmp_path: Path) -> None:
     file = tmp_path / "netkit.prom"
     assert write_whole(file, "one\n")
     assert not write_whole(file, "one\n")

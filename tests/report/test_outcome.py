@@ -1,4 +1,4 @@
-"""How a deploy came out, as people read it."""
+"""The text of a deploy's outcome."""
 
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
 from netkit.report.history_text import outcome_text
@@ -12,11 +12,11 @@ LOST = DeviceOutcome(
 )
 
 
-def test_all_done_is_one_line() -> None:
+def test_complete_success_is_one_line() -> None:
     assert outcome_text(Outcome("r", "small", (DONE,))) == "small: 1 device: 1 done\n"
 
 
-def test_what_went_wrong_has_a_line_with_what_the_device_runs() -> None:
+def test_a_failure_has_a_line_with_what_the_device_runs() -> None:
     assert outcome_text(Outcome("r", "small", (DONE, LOST, *WAITING), "1 failed, 0 may: leaf02")) == (
         "small: 4 devices: 1 done, 1 unreachable, 2 not started\n"
         "  leaf02: unreachable, its configuration is not known: the line\\nis lost; twice\n"
@@ -25,7 +25,7 @@ def test_what_went_wrong_has_a_line_with_what_the_device_runs() -> None:
     )
 
 
-def test_what_is_to_be_said_of_devices_that_are_done_is_said_once() -> None:
+def test_notes_on_finished_devices_are_printed_once() -> None:
     notes = ("its CNPs were not compared: too few before the change",)
     done = [DeviceOutcome(name, DeviceResult.DONE, ConfigState.INTENDED, notes, 1) for name in ("leaf01", "leaf02")]
     warned = DeviceOutcome("leaf03", DeviceResult.DONE, ConfigState.INTENDED, ("leaf03: the line was lost",), 1)
@@ -36,6 +36,6 @@ def test_what_is_to_be_said_of_devices_that_are_done_is_said_once() -> None:
     )
 
 
-def test_a_dry_run_says_so() -> None:
+def test_a_dry_run_is_labelled() -> None:
     ready = DeviceOutcome("leaf01", DeviceResult.READY, ConfigState.AS_BEFORE)
     assert outcome_text(Outcome("", "small", (ready,), is_dry_run=True)) == "dry run of small: 1 device: 1 ready\n"

@@ -60,7 +60,7 @@ def test_the_data_in_the_page_is_the_data_as_json() -> None:
     assert json.loads(Elements(page(run)).data) == document(run) == json.loads(page_json(run))
 
 
-def test_a_clean_fabric_is_called_clean_with_how_much_was_examined() -> None:
+def test_a_clean_fabric_is_called_clean_with_the_number_of_checks() -> None:
     found = document(reported())
     assert (found["state"], found["verdict"], found["exit_code"], found["causes"]) == ("pass", "clean", 0, [])
     assert found["counts"]["examined"] > 100
@@ -68,7 +68,7 @@ def test_a_clean_fabric_is_called_clean_with_how_much_was_examined() -> None:
     assert {device["state"] for device in found["devices"]} == {"pass"}
 
 
-def test_a_device_that_was_not_seen_takes_the_word_clean_away() -> None:
+def test_with_an_unreached_device_a_fabric_is_not_called_clean() -> None:
     found = document(reported(spine01=unreached))
     assert (found["state"], found["verdict"], found["counts"]["unreached"]) == ("unreached", "not known to be clean", 1)
     states = {device["name"]: device["state"] for device in found["devices"]}
@@ -92,7 +92,7 @@ def test_each_metric_of_a_port_is_a_number_or_unknown_never_a_guess() -> None:
     assert "pause" not in found["spine01"]
 
 
-def test_peaks_of_the_window_are_told_in_bytes_and_as_shares_of_their_limits() -> None:
+def test_peaks_of_the_window_are_in_bytes_and_as_shares_of_their_limits() -> None:
     found = {device["name"]: device["ports"]["columns"] for device in document(reported(leaf01=burst))["devices"]}
     profile = SMALL.switch("leaf01").ports[0].profile
     assert profile.headroom is not None
@@ -117,7 +117,7 @@ def test_causes_come_worst_first_with_evidence_and_remedy() -> None:
     assert (light["layer"], light["devices"][0]) == ("physical", "leaf01")
 
 
-def test_every_port_and_device_leads_to_its_causes_also_those_a_cause_does_not_tell() -> None:
+def test_every_port_and_device_links_to_its_causes_also_omitted_ones() -> None:
     fabric = built(intents.on_platform("nvue", "5.13.0", WIDE))
     found = document(reported(fabric, leaf01=all_dim, leaf02=all_dim))
     (cause,) = (cause for cause in found["causes"] if cause["symptoms_left_out"])
@@ -132,7 +132,7 @@ def test_every_port_and_device_leads_to_its_causes_also_those_a_cause_does_not_t
 @pytest.mark.parametrize(
     "sick", [{}, {"leaf01": dim, "leaf02": paused, "spine01": unreached}, {"leaf01": worn}, {"leaf01": burst}]
 )
-def test_the_data_is_as_its_schema_says(sick: Any) -> None:
+def test_the_data_is_valid_by_its_schema(sick: Any) -> None:
     run = reported(trends=Trends((TALLY,), (SERIES,)), **sick)
     schema = json.loads(asset("report.schema.json"))
     Draft202012Validator.check_schema(schema)
@@ -141,7 +141,7 @@ def test_the_data_is_as_its_schema_says(sick: Any) -> None:
         Draft202012Validator(schema).validate(document(one))
 
 
-def test_nothing_a_device_says_becomes_an_element_or_ends_the_data() -> None:
+def test_no_text_of_a_device_becomes_an_element_or_ends_the_data() -> None:
     plain, hostile = page(reported()), page(reported(leaf01=misnamed(HOSTILE), spine01=unreached))
     tags = [tag for tag, _ in Elements(hostile).found]
     assert tags.count("script") == [tag for tag, _ in Elements(plain).found].count("script") == 2
@@ -151,7 +151,7 @@ def test_nothing_a_device_says_becomes_an_element_or_ends_the_data() -> None:
     assert json.loads(data)["causes"] != []
 
 
-def test_a_name_as_long_as_a_book_is_cut() -> None:
+def test_a_very_long_name_is_truncated() -> None:
     text = page(reported(leaf01=misnamed(LONG)))
     assert LONG[:60] in text
     assert LONG[:500] not in text
@@ -160,7 +160,7 @@ def test_a_name_as_long_as_a_book_is_cut() -> None:
     assert cut("\x1b[2J", 20) == "\\x1b[2J"
 
 
-def test_the_page_asks_for_nothing_and_runs_only_its_own_script() -> None:
+def test_the_page_requests_nothing_and_runs_only_its_own_script() -> None:
     text = page(reported())
     elements = Elements(text).found
     policy = next(attrs["content"] for tag, attrs in elements if attrs.get("http-equiv") == "Content-Security-Policy")
@@ -176,7 +176,7 @@ def test_the_page_asks_for_nothing_and_runs_only_its_own_script() -> None:
         assert forbidden not in text
 
 
-def test_a_column_says_what_is_usual_once() -> None:
+def test_a_column_states_the_common_value_once() -> None:
     assert column([1, 1, 1, 1, 2]) == {"all": 1, "but": {"4": 2}}
     assert column([1, 2, 3]) == {"each": [1, 2, 3]}
     assert column([True, True, True, True, 1]) == {"all": True, "but": {"4": 1}}
@@ -186,5 +186,5 @@ def test_a_column_says_what_is_usual_once() -> None:
 @pytest.mark.parametrize(
     ("value", "output"), [(None, None), (float("nan"), None), (float("inf"), None), (3.0, 3), (1.23456e-9, 1.235e-09)]
 )
-def test_numbers_keep_what_means_something(value: float | None, output: float | None) -> None:
+def test_numbers_keep_their_significant_digits(value: float | None, output: float | None) -> None:
     assert rounded(value) == output

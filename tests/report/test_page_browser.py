@@ -1,4 +1,4 @@
-"""The HTML report in a real browser: what it shows, what can be done with it, and that it asks for nothing."""
+"""The HTML report in a real browser: its content and controls, and that it requests nothing."""
 
 import re
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def sick(folder: Path) -> Path:
 
 @pytest.fixture
 def shown(chromium: Browser, sick: Path) -> Iterator[Browser]:
-    """Show the report on a sick fabric, and look afterwards whether the browser complained or asked for anything."""
+    """Open the report on a failing fabric, and check afterwards that the browser logged and requested nothing."""
     chromium.prefer("light")
     chromium.open(sick)
     chromium.complaints()
@@ -79,13 +79,13 @@ def written(file: Path, run: Reported) -> Path:
 
 def assert_quiet(chromium: Browser) -> None:
     assert chromium.complaints() == []
-    # The browser loads the parts of its own first page whenever it comes to it.
+    # The browser loads parts of its own start page at any time.
     asked = [url for url in chromium.requests() if not url.startswith(("file:", "data:", "about:", "chrome:"))]
     assert asked == []
 
 
 def cursor_is_in_view(chromium: Browser) -> bool:
-    """Whether the last row of the heatmap is where somebody sees it."""
+    """Whether the last row of the heatmap is visible."""
     found: bool = chromium.run(
         "const frame = document.querySelector('.heat').getBoundingClientRect();"
         "const end = document.querySelector('canvas').getBoundingClientRect().bottom;"
@@ -95,7 +95,7 @@ def cursor_is_in_view(chromium: Browser) -> bool:
 
 
 def leads_to(chromium: Browser, address: str, title: str) -> None:
-    """Wait until a dialog is open, and see that it is the right one."""
+    """Wait for a dialog, and check that it is the expected one."""
     until(lambda: chromium.run("return document.getElementById('detail').open") is True, f"{title} is shown")
     assert (chromium.run("return location.hash"), chromium.text("#detail-title")) == (address, title)
 
@@ -112,7 +112,7 @@ def test_the_verdict_comes_first_with_its_counts(shown: Browser) -> None:
     assert int(counts["Examined"].replace(",", "")) > 100
 
 
-def test_loading_asks_for_nothing_but_the_file_itself(chromium: Browser, sick: Path) -> None:
+def test_loading_requests_only_the_file_itself(chromium: Browser, sick: Path) -> None:
     chromium.requests()
     chromium.open(sick)
     asked = {url for url in chromium.requests() if not url.startswith(("data:", "about:"))}
@@ -120,7 +120,7 @@ def test_loading_asks_for_nothing_but_the_file_itself(chromium: Browser, sick: P
     assert chromium.complaints() == []
 
 
-def test_the_picture_shows_every_device_in_its_state_and_leads_to_it(shown: Browser) -> None:
+def test_the_picture_shows_every_device_with_its_state_as_a_link(shown: Browser) -> None:
     names = shown.run("return [...document.querySelectorAll('.node')].map((one) => one.getAttribute('aria-label'))")
     assert names == [
         "spine01, spine, well",
@@ -133,7 +133,7 @@ def test_the_picture_shows_every_device_in_its_state_and_leads_to_it(shown: Brow
     assert "connection refused" in shown.text("#detail")
 
 
-def test_findings_are_found_by_words_and_by_verdict(shown: Browser) -> None:
+def test_findings_are_filtered_by_words_and_by_verdict(shown: Browser) -> None:
     assert shown.count("#findings .cause") == 2
     shown.press("/")
     shown.press(*"leaf02 pauses")
@@ -163,7 +163,7 @@ def test_a_finding_unfolds_to_evidence_remedy_and_symptoms(shown: Browser) -> No
     leads_to(shown, "#device/leaf01/swp1s0", "leaf01:swp1s0")
 
 
-def test_a_port_tells_all_that_is_known_of_it(shown: Browser, sick: Path) -> None:
+def test_a_port_shows_all_its_values(shown: Browser, sick: Path) -> None:
     shown.open(sick, "#device/leaf02/swp1s0")
     assert shown.text("#detail-title") == "leaf02:swp1s0"
     output = dict(zip(shown.texts("#detail .pairs dt"), shown.texts("#detail .pairs dd"), strict=True))
@@ -178,7 +178,7 @@ def test_a_port_tells_all_that_is_known_of_it(shown: Browser, sick: Path) -> Non
     closes(shown)
 
 
-def test_a_port_leads_to_a_cause_that_does_not_tell_of_it(chromium: Browser, folder: Path) -> None:
+def test_a_port_links_to_a_cause_that_does_not_list_it(chromium: Browser, folder: Path) -> None:
     run = reported(built(intents.on_platform("nvue", "5.13.0", WIDE)), leaf01=all_dim, leaf02=all_dim)
     file = written(folder / "wide.html", run)
     chromium.open(file)
@@ -191,7 +191,7 @@ def test_a_port_leads_to_a_cause_that_does_not_tell_of_it(chromium: Browser, fol
     assert_quiet(chromium)
 
 
-def test_the_heatmap_switches_what_it_shows(shown: Browser) -> None:
+def test_the_heatmap_switches_its_metric(shown: Browser) -> None:
     drawn = shown.run("return document.querySelector('canvas').toDataURL()")
     assert shown.text("#heat-now") == "leaf01:swp1s0 to gpu01:rail0: pause rate 0/s, fail"
     shown.click("input[name=metric][value=margin]")
@@ -217,7 +217,7 @@ def test_peaks_of_queues_are_shown_by_port(chromium: Browser, folder: Path) -> N
     assert_quiet(chromium)
 
 
-def test_everything_works_without_a_mouse(shown: Browser) -> None:
+def test_everything_works_by_keyboard(shown: Browser) -> None:
     shown.run("document.querySelector('.node').focus()")
     shown.press("Right")
     assert shown.focused() == "spine02, spine, not reached"
@@ -234,7 +234,7 @@ def test_everything_works_without_a_mouse(shown: Browser) -> None:
     leads_to(shown, "#device/leaf02/swp1s1", "leaf02:swp1s1")
 
 
-def test_everything_has_a_name_for_those_who_do_not_see_it(shown: Browser) -> None:
+def test_every_element_has_an_accessible_name(shown: Browser) -> None:
     nodes = shown.command("Accessibility.getFullAXTree")["nodes"]
     named = {"link", "button", "checkbox", "radio", "combobox", "searchbox", "application", "table", "image", "dialog"}
     nameless = [
@@ -265,14 +265,14 @@ def test_trends_are_charts_and_a_table(shown: Browser) -> None:
     assert "-2 dBm → -9.25 dBm" in shown.text("#trends .chart")
 
 
-def test_paper_gets_every_finding_unfolded(shown: Browser) -> None:
+def test_print_has_every_finding_unfolded(shown: Browser) -> None:
     shown.run("window.dispatchEvent(new Event('beforeprint'))")
     assert shown.count("#findings .cause[open] .remedy") == 2
     shown.run("window.dispatchEvent(new Event('afterprint'))")
     assert shown.count("#findings .cause[open]") == 0
 
 
-def test_what_a_device_calls_itself_stays_text(chromium: Browser, folder: Path) -> None:
+def test_names_of_devices_stay_text(chromium: Browser, folder: Path) -> None:
     run = reported(leaf01=misnamed(HOSTILE), leaf02=misnamed(LONG), spine01=unreached)
     file = written(folder / "hostile.html", run)
     for fragment in ("", "#device/leaf01/swp1s0", "#device/leaf02/swp1s0", "#device/%E0%A4%A", "#device/<img src=x>"):
@@ -286,7 +286,7 @@ def test_what_a_device_calls_itself_stays_text(chromium: Browser, folder: Path) 
     assert_quiet(chromium)
 
 
-def test_a_clean_fabric_says_how_much_was_examined(chromium: Browser, folder: Path) -> None:
+def test_a_clean_fabric_reports_how_much_was_examined(chromium: Browser, folder: Path) -> None:
     chromium.open(written(folder / "clean.html", reported()))
     assert chromium.text("h1") == "small clean"
     assert chromium.text("#findings [role=status]").startswith("Nothing wrong was found in ")
@@ -294,7 +294,7 @@ def test_a_clean_fabric_says_how_much_was_examined(chromium: Browser, folder: Pa
     assert_quiet(chromium)
 
 
-def test_what_no_port_tells_is_not_called_zero(chromium: Browser, folder: Path) -> None:
+def test_unreported_values_are_not_shown_as_zero(chromium: Browser, folder: Path) -> None:
     nobody = reported(leaf01=unreached, leaf02=unreached, spine01=unreached, spine02=unreached)
     chromium.open(written(folder / "nobody.html", nobody))
     assert chromium.text("h1") == "small nothing could be judged"
@@ -302,7 +302,7 @@ def test_what_no_port_tells_is_not_called_zero(chromium: Browser, folder: Path) 
     assert_quiet(chromium)
 
 
-def test_a_stored_run_says_what_it_did_not_keep(chromium: Browser, folder: Path) -> None:
+def test_a_stored_run_reports_what_it_did_not_keep(chromium: Browser, folder: Path) -> None:
     run = reported(leaf01=dim)
     chromium.open(written(folder / "stored.html", Reported(run.judged, run.fabric, None, 3, "run01", NO_TRENDS)))
     assert chromium.text("#heatmap p").startswith("A stored run keeps its verdicts")
@@ -311,10 +311,10 @@ def test_a_stored_run_says_what_it_did_not_keep(chromium: Browser, folder: Path)
     assert_quiet(chromium)
 
 
-def test_a_fabric_of_128_leaves_fits_and_is_quick(
+def test_a_fabric_of_128_leaves_fits_and_is_fast(
     chromium: Browser, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every port of it tells something else, and thousands of findings there are: it gets no larger than this."""
+    """With different readings on every port and thousands of findings, the largest input of a report."""
     intent = load(fabrics.write(tmp_path / "large", fabrics.SPEED, "nvue")).intent
     run = worn_out(design.build(intent, Catalog()))
     file = written(folder / "large.html", run)
@@ -341,7 +341,7 @@ def test_a_fabric_of_128_leaves_fits_and_is_quick(
     assert_quiet(chromium)
 
 
-def test_pictures_for_a_person_to_look_at(shown: Browser, sick: Path) -> None:
+def test_pictures_for_manual_review(shown: Browser, sick: Path) -> None:
     for scheme in ("light", "dark"):
         shown.prefer(scheme)
         shown.open(sick)

@@ -1,4 +1,4 @@
-"""What people read before they say yes: changes as they happen, on every platform, as text and as Markdown."""
+"""The text of plans for confirmation: typical changes on every platform, as text and as Markdown."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def planned(scene: Staged) -> Plan:
 
 
 @pytest.mark.parametrize(("platform", "name"), CASES)
-def test_a_change_reads_as_golden(golden: Golden, platform: str, name: str) -> None:
+def test_a_change_equals_its_golden_file(golden: Golden, platform: str, name: str) -> None:
     found = planned(staged(platform, name))
     assert found.changed
     golden(f"plan/{platform}/{name}.txt", text(found))
@@ -32,7 +32,7 @@ def test_frr_has_no_lossless_threshold_to_change() -> None:
     assert text(found) == "small: nothing to change on 10 devices\n"
 
 
-def test_what_was_not_read_is_said_first_hand(golden: Golden) -> None:
+def test_unread_devices_come_first(golden: Golden) -> None:
     scene = staged("nvue", "description")
     running: dict[str, Running | Unreachable] = dict(scene.running)
     running["spine02"] = Unreachable("no answer within 5 s\x1b[2J")
@@ -69,7 +69,7 @@ def test_long_lists_say_how_much_they_leave_out() -> None:
     assert shown.count("\n  + ") + shown.count("\n  - ") + shown.count("\n  ~ ") == 5 * 2
 
 
-def test_a_refusal_says_that_it_is_one() -> None:
+def test_a_refusal_is_labelled() -> None:
     scene = staged("sonic", "description")
     files = {
         name: str(text).replace("Mellanox-SN5600-O128", "Other") for name, text in scene.intended["leaf01"].items()

@@ -128,14 +128,14 @@ def test_each_cable_has_a_label_for_each_end_that_names_both() -> None:
     assert all(text.count(HOSTILE) == 2 for text in hostile.texts[:2])
 
 
-def test_labels_say_the_place_of_both_ends(folder: Path) -> None:
+def test_labels_have_the_location_of_both_ends(folder: Path) -> None:
     page = run("design", "--fabric", folder, "--labels", "html", "--limit", "sp-2").stdout
     assert len(re.findall("<section>", page)) == 4
     assert "ls-1 swp33s1 (cage 33), rack A07, unit 41" in page
     assert "sp-2 swp1s0 (cage 1), rack B01, unit not given" in page
 
 
-def test_a_height_that_is_none_is_refused(folder: Path) -> None:
+def test_an_invalid_height_is_refused(folder: Path) -> None:
     shipped = Path("netkit/hardware/data/switches/SN5600.yaml").read_text(encoding="utf-8")
     (folder / "models" / "switches").mkdir(parents=True)
     file = folder / "models" / "switches" / "SN5600.yaml"

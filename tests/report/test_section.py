@@ -1,4 +1,4 @@
-"""Changes told once where they are the same at many places, and none lost or made up by that."""
+"""Equal changes at many places are printed once, and none is lost or added by that."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,11 +25,11 @@ def reported(pairs: list[tuple[tuple[str, ...], str]]) -> list[tuple[str, ...]]:
 
 
 @given(st.lists(st.tuples(PATHS, TEXTS), max_size=12, unique_by=lambda pair: pair[0]))
-def test_every_change_is_told_at_its_place(pairs: list[tuple[tuple[str, ...], str]]) -> None:
+def test_every_change_is_printed_at_its_place(pairs: list[tuple[tuple[str, ...], str]]) -> None:
     assert sorted(reported(pairs)) == sorted((*path, text) for path, text in pairs)
 
 
-def test_ports_that_change_alike_share_a_heading() -> None:
+def test_ports_with_equal_changes_share_a_heading() -> None:
     changes = [
         (
             Change(("interface", f"swp{port}", "link", "mtu"), "1500", "9216", Risk.PORT, ""),

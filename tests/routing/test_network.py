@@ -1,4 +1,4 @@
-"""The model of the routing: its rules as data, states one after another, and against a miniature BGP of its own."""
+"""The routing model: its rules as data, sequences of states, and a comparison with a separate miniature BGP."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,12 +35,12 @@ EVERYWHERE = IPv4Network("10.0.0.0/8")
 
 
 def port(leaf: int, spine: int) -> str:
-    """Return the name of a spine's port to a leaf, or of a leaf's to a spine."""
+    """The name of a spine's port to a leaf, or of a leaf's to a spine."""
     return f"p{leaf}{spine}"
 
 
 def leaf(number: int, **changes: Any) -> Router:
-    """Return a leaf with one host, and two spines."""
+    """A leaf with one host, and two spines."""
     return replace(
         Router(
             asn=100 + number,
@@ -56,7 +56,7 @@ def leaf(number: int, **changes: Any) -> Router:
 
 
 def spine(number: int, **changes: Any) -> Router:
-    """Return a spine with three leaves."""
+    """A spine with three leaves."""
     neighbors = tuple(BgpNeighbor(port(one, number), 100 + one, "ALL", "ALL") for one in (1, 2, 3))
     return replace(
         Router(asn=200, router_id=f"10.9.1.{number}", route_maps=ALL, neighbors=neighbors, max_paths=8), **changes
@@ -64,7 +64,7 @@ def spine(number: int, **changes: Any) -> Router:
 
 
 def host(number: int, *routes: HostRoute, **changes: Any) -> HostRoutes:
-    """Return a host with one address, and a default route to its leaf."""
+    """A host with one address, and a default route to its leaf."""
     address = IPv4Interface(f"10.{number}.0.1/31")
     found = routes or (HostRoute(EVERYWHERE, f"10.{number}.0.0"),)
     return HostRoutes((replace(HostRail("rail0", (address,), found), **changes),))
@@ -72,26 +72,25 @@ def host(number: int, *routes: HostRoute, **changes: Any) -> HostRoutes:
 
 @dataclass
 class Scene:
-    """Three leaves, two spines and three hosts; some of them different."""
+    """Three leaves, two spines and three hosts; some of them changed."""
 
     changed: Mapping[str, Router | HostRoutes] = field(default_factory=dict)
     state: NetworkState = field(default_factory=NetworkState)
 
     def devices(self) -> dict[str, Router | HostRoutes]:
-        """Return what everybody runs."""
+        """The routing of every device."""
         found: dict[str, Router | HostRoutes] = {f"leaf{one}": leaf(one) for one in (1, 2, 3)}
         found |= {f"spine{one}": spine(one) for one in (1, 2)} | {f"host{one}": host(one) for one in (1, 2, 3)}
         return found | dict(self.changed)
 
     def network(self) -> Network:
-        """Return the network."""
         devices = self.devices()
         routers = {name: (one,) for name, one in devices.items() if isinstance(one, Router)}
         hosts = {name: (one,) for name, one in devices.items() if isinstance(one, HostRoutes)}
         return Network(cabling(), routers, hosts)
 
     def seen(self) -> tuple[set[str], dict[str, int]]:
-        """Return who sends to whom with success, as `12` for host 1 to host 2, and the widths of the leaves."""
+        """The pairs that are connected, as `12` for host 1 to host 2, and the widths of the leaves."""
         network = self.network()
         outlook = network.outlook(self.state)
         names = [[nic.host.removeprefix("host") for nic in group.nics] for group in network.groups]
@@ -108,7 +107,7 @@ class Scene:
 
 
 def cabling() -> Cabling:
-    """Return the cables between three leaves and two spines, and to a host of each leaf."""
+    """The cables between three leaves and two spines, and to a host of each leaf."""
     ends: dict[tuple[str, str], tuple[str, str]] = {}
     for one in (1, 2, 3):
         for other in (1, 2):
@@ -122,7 +121,7 @@ WITHOUT_1 = {"23", "32"}
 
 
 def listed(prefix: str, shortest: int, longest: int, **changes: Any) -> dict[str, Any]:
-    """Return what a spine accepts when it filters inbound by one rule."""
+    """What a spine accepts when it filters inbound by one rule."""
     rule = PrefixListEntry(10, is_permit=True, prefix=IPv4Network(prefix), shortest=shortest, longest=longest)
     return {
         "prefix_lists": {"PL": (rule,)},
@@ -131,12 +130,12 @@ def listed(prefix: str, shortest: int, longest: int, **changes: Any) -> dict[str
 
 
 def neighbors(router: Router, **changes: Any) -> Router:
-    """Return a router with all of its neighbours changed."""
+    """A router with all of its neighbors changed."""
     return replace(router, neighbors=tuple(replace(one, **changes) for one in router.neighbors))
 
 
 def first(router: Router, **changes: Any) -> Router:
-    """Return a router with its first neighbour changed."""
+    """A router with its first neighbor changed."""
     return replace(router, neighbors=(replace(router.neighbors[0], **changes), *router.neighbors[1:]))
 
 
@@ -313,7 +312,7 @@ def test_rules(case: str) -> None:
 
 
 def designed(fabric: Fabric) -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRoutes]]]:
-    """Return the routing of every device of a fabric."""
+    """The routing of every device of a fabric."""
     plan = RoutePlan(fabric)
     return (
         {switch.name: (router_of(fabric, switch),) for switch in fabric.switches},
@@ -322,7 +321,7 @@ def designed(fabric: Fabric) -> tuple[dict[str, Sequence[Router]], dict[str, Seq
 
 
 def reachable_leaves(network: Network, state: NetworkState) -> set[tuple[str, str]]:
-    """Return the pairs of leaves whose hosts' packets arrive."""
+    """The pairs of leaves whose hosts' packets arrive."""
     outlook = network.outlook(state)
     return {
         (network.groups[index].leaf, group.leaf)
@@ -353,7 +352,7 @@ def test_leaves_reach_each_other_as_in_a_miniature_bgp_with_every_link_down(valu
 
 
 def open_host(host: Host, routes: HostRoutes) -> HostRoutes:
-    """Return a host that sends everything to its leaves."""
+    """A host that sends everything to its leaves."""
     everything = IPv4Network("0.0.0.0/0")
     gateways = {nic.interface: nic.gateway for nic in host.nics}
     return replace(
@@ -384,7 +383,7 @@ CHOICES = st.lists(
 
 
 def variants() -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRoutes]]]:
-    """Return what devices may run: four configurations each."""
+    """Four possible configurations of each device."""
     routers: dict[str, Sequence[Router]] = {
         f"leaf{one}": (
             leaf(one),
@@ -417,7 +416,7 @@ def variants() -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRout
 
 @MANY
 @given(CHOICES)
-def test_states_one_after_another_are_as_each_alone(
+def test_consecutive_states_equal_states_evaluated_alone(
     choices: list[tuple[dict[str, int], frozenset[tuple[str, str]], frozenset[str]]],
 ) -> None:
     routers, hosts = variants()

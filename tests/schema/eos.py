@@ -1,4 +1,4 @@
-"""Whether text is what EOS takes and prints: known lines, in order, in their section, with references that resolve."""
+"""A checker for EOS configurations: known lines, in order, in their section, with references that resolve."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Form:
-    """A line the grammar knows."""
+    """A line of the grammar."""
 
     pattern: re.Pattern[str]
     fields: tuple[tuple[str, str], ...]
@@ -67,19 +67,19 @@ class Form:
 
 
 def problems(text: str, version: str) -> list[str]:
-    """Return everything wrong with a switch's whole configuration."""
+    """All errors in a switch's whole configuration."""
     return [*line_problems(text), *_meaning(parse(text), version)]
 
 
 def line_problems(text: str) -> list[str]:
-    """Return the lines EOS would not take, each for itself, and the references that lead nowhere."""
+    """The lines that EOS would not accept individually, and the references that do not resolve."""
     checker = Checker()
     found = list(checker.check(parse(text), grammar().forms))
     return [*_layout(text), *_refused(text), *found, *checker.unresolved()]
 
 
 def parse(text: str) -> list[Line]:
-    """Return the lines of a configuration as a tree; marks and comments are left out."""
+    """The lines of a configuration as a tree, without separators and comments."""
     top: list[Line] = []
     open_blocks = [top]
     is_after_mark = True
@@ -108,7 +108,6 @@ class Grammar:
 
 @cache
 def grammar() -> Grammar:
-    """Return the grammar."""
     data = yaml.safe_load(Path(__file__).with_name("eos_grammar.yaml").read_text(encoding="utf-8"))
     refused = tuple(re.compile(pattern) for pattern in data["refused"])
     return Grammar(tuple(_forms(data["sections"], data["names"])), data["kinds"], refused)
@@ -138,14 +137,14 @@ def _form(entry: Any, place: tuple[int, int], names: Mapping[str, str]) -> Form:
 
 
 class Checker:
-    """Matches lines with forms and gathers what is defined and what is referred to."""
+    """Matches lines with forms and collects definitions and references."""
 
     def __init__(self) -> None:
         self.defined: dict[str, set[str]] = {}
         self.referred: list[tuple[int, str, str]] = []
 
     def check(self, lines: list[Line], forms: tuple[Form, ...], parent: str = "") -> Iterator[str]:
-        """Yield every line that no form knows, that stands in the wrong place, or that stands there twice."""
+        """Yield every line that is unknown, misplaced or duplicate."""
         at = (-1, -1)
         seen: set[str] = set()
         for line in lines:
@@ -256,12 +255,12 @@ def _refused(text: str) -> Iterator[str]:
 
 
 def section(lines: list[Line], start: str) -> list[Line]:
-    """Return the sections whose first line starts with some text."""
+    """The sections whose first line starts with some text."""
     return [line for line in lines if line.text.startswith(start)]
 
 
 def _meaning(lines: list[Line], version: str) -> Iterator[str]:
-    """Yield what each line allows by itself, but not together with the others."""
+    """Yield conflicts between lines that are individually valid."""
     texts = [line.text for line in lines]
     yield from _watchdog(texts)
     yield from _classes(texts)
@@ -288,7 +287,7 @@ def _watchdog(texts: list[str]) -> Iterator[str]:
 
 
 def dscp_classes(text: str) -> dict[int, int]:
-    """Return the traffic class of each DSCP that is mapped."""
+    """The traffic class of each DSCP that is mapped."""
     found = {}
     for dscps, traffic_class in re.findall(r"^qos map dscp ([\d ]+) to traffic-class (\d)$", text, re.MULTILINE):
         found.update({int(dscp): int(traffic_class) for dscp in dscps.split()})

@@ -13,7 +13,7 @@ SCHEMA = yaml.safe_load((Path(__file__).parent / "nvue.yaml").read_text())
 
 
 def tree(text: str) -> dict[str, Any]:
-    """Return what stands under `set`."""
+    """The tree under `set`."""
     value = document.parse(text, "startup.yaml").value
     assert isinstance(value, list)
     assert len(value) == 1
@@ -25,7 +25,7 @@ def tree(text: str) -> dict[str, Any]:
 
 
 def problems(text: str, *, is_new: bool) -> list[str]:
-    """Return everything wrong with a rendered file; `is_new` tells releases from 5.15."""
+    """All errors in a rendered file; `is_new` selects releases since 5.15."""
     rendered = tree(text)
     return [*_walk(rendered, SCHEMA, (), is_new=is_new), *_references(rendered)]
 

@@ -17,7 +17,7 @@ SCHEMA = yaml.safe_load((Path(__file__).parent / "sonic.yaml").read_text())
 
 
 def parse(text: str) -> Tables:
-    """Return the tables of a file; a key that stands twice is an error JSON itself does not see."""
+    """The tables of a file; a duplicate key is an error, which the json module accepts."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
@@ -29,9 +29,9 @@ def parse(text: str) -> Tables:
 
 
 def problems(tables: Tables, version: int) -> list[str]:
-    """Return everything wrong with the tables for a branch."""
+    """All errors in the tables for a branch."""
     found = [*_shape(tables, version)]
-    # Without the right shape the rest would only stumble.
+    # Without the right structure the rest would only raise.
     return found or [
         *_ports(tables),
         *_vlans(tables),
@@ -43,7 +43,7 @@ def problems(tables: Tables, version: int) -> list[str]:
 
 
 def _known(names: Iterable[str], version: int) -> dict[str, str]:
-    """Return the names a branch knows, bare, each with the name in the schema."""
+    """The names a branch knows, bare, each with the name in the schema."""
     known = {}
     for name in names:
         bare, _, branch = name.partition("@")

@@ -1,4 +1,4 @@
-"""A fabric with a snapshot of it, some of whose texts mean harm, and a server that has checked it once."""
+"""A fabric with a snapshot of it, some of whose texts are hostile, and a server that has checked it once."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> \x1b[2J\u202e
 
 @pytest.fixture(scope="session")
 def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the fabric and the snapshot."""
+    """The fabric and the snapshot."""
     fabric, file = checked(tmp_path_factory.mktemp("serve"))
     found = serial.read(file)
     devices = {**found.devices, "spine02": replace(found.devices["spine02"], failure=HOSTILE)}
@@ -25,7 +25,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def server(places: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Return a server whose first round is over."""
+    """A server after its first round."""
     with serving(places[0], tmp_path_factory.mktemp("state"), "--from", places[1], "--every=1d") as running:
         running.await_run()
         yield running

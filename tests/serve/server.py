@@ -1,4 +1,4 @@
-"""A server as a user starts it: a process of its own on a free port, asked over HTTP, and ended whatever happens."""
+"""A server as a user starts it: its own process on a free port, queried over HTTP, and ended whatever happens."""
 
 import http.client
 import json
@@ -23,8 +23,6 @@ PATIENCE_S = 120
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server answered."""
-
     code: int
     headers: Mapping[str, str]
     body: bytes
@@ -40,8 +38,6 @@ class Answer:
 
 @dataclass
 class Running:
-    """A server that runs."""
-
     process: subprocess.Popen[bytes]
     is_tls: bool
     port: int
@@ -50,7 +46,7 @@ class Running:
 
     @property
     def diary(self) -> Any:
-        """Return what the schedule has noted."""
+        """The diary of the schedule."""
         files = list(self.state.glob("**/serve/diary.json"))
         return json.loads(files[0].read_bytes()) if files else {"rounds": [], "missed": [], "missed_total": 0}
 
@@ -64,7 +60,7 @@ class Running:
         source: str = "127.0.0.1",
         **headers: str,
     ) -> Answer:
-        """Ask for a path, with the token unless another or none is given."""
+        """Request a path, with the token unless another or none is given."""
         opened = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S, source_address=(source, 0))
         own = {"Authorization": f"Bearer {token}"} if token else {}
         own |= {key.replace("_", "-"): text for key, text in headers.items()}
@@ -76,17 +72,17 @@ class Running:
             opened.close()
 
     def get(self, path: str) -> Any:
-        """Return the data at a path of the API."""
+        """The data at a path of the API."""
         answer = self.ask(f"/api/v1/{path}")
         assert answer.code == 200, answer.text
         return answer.data
 
     def ended_rounds(self) -> list[Any]:
-        """Return the rounds that have ended, and whose report was made if there is one."""
+        """The finished rounds, including their report if they make one."""
         return [one for one in self.diary["rounds"] if one["ended_s"] is not None]
 
     def await_run(self) -> None:
-        """Wait until a round has stored its run; show what the server said if none does."""
+        """Wait until a round has stored its run; show the server's output if none does."""
         try:
             until(self._has_run, "the first round is over")
         except AssertionError as error:
@@ -97,7 +93,7 @@ class Running:
         return any(one["run"] for one in self.diary["rounds"])
 
     def output(self) -> str:
-        """Return what it has said so far."""
+        """The output so far."""
         self.said.seek(0)
         return self.said.read().decode()
 
@@ -111,7 +107,7 @@ class Running:
 def serving(
     fabric: Path, state: Path, *options: str | Path, above: Sequence[str] = (), is_tls: bool = False, **changes: str
 ) -> Iterator[Running]:
-    """Serve a fabric for the length of a block; a command above may start it in a place of its own."""
+    """Serve a fabric for the length of a block; a wrapping command may start it, as in another namespace."""
     chosen = free_port()
     words = [*above, *NETKIT, "serve", "--fabric", str(fabric), f"--listen=127.0.0.1:{chosen}", *map(str, options)]
     own = {"NETKIT_STATE_DIR": str(state), "NETKIT_STORE": "", "NETKIT_SECRET_SERVE_TOKEN": TOKEN, **changes}

@@ -1,4 +1,4 @@
-"""When rounds are due, what is noted, who may read and what queries mean: all of it without a server."""
+"""The schedule of rounds, its diary, sessions and queries: all of it without a server."""
 
 import json
 import random
@@ -27,7 +27,7 @@ def test_a_round_is_due_once_in_its_time() -> None:
     assert QUARTER.next_s(NOON_S + 1) == NOON_S + 900
 
 
-def test_rounds_between_are_missed_and_the_one_of_now_is_not() -> None:
+def test_past_rounds_are_missed_and_the_current_one_is_not() -> None:
     assert list(QUARTER.missed(None, NOON_S, has_current=False)) == []
     assert list(QUARTER.missed(NOON_S, NOON_S + 900, has_current=False)) == []
     assert len(QUARTER.missed(NOON_S + 5, NOON_S + 3600, has_current=False)) == 3
@@ -35,7 +35,7 @@ def test_rounds_between_are_missed_and_the_one_of_now_is_not() -> None:
     assert list(QUARTER.missed(NOON_S, NOON_S - 7200, has_current=True)) == []
 
 
-def test_a_clock_that_was_set_is_told_from_time_that_passed() -> None:
+def test_a_clock_step_is_distinguished_from_elapsed_time() -> None:
     offset_s = NOON_S - 100.0
     assert jump_s(NOON_S + 3600, 3700.0, offset_s) == 0
     assert jump_s(NOON_S + 3600, 160.0, offset_s) == 3540
@@ -47,7 +47,7 @@ def test_backups_are_due_at_night() -> None:
     assert (due_s - NOON_S) / 3600 == pytest.approx(15 + 17 / 60)
 
 
-def test_a_diary_keeps_totals_and_the_latest_and_comes_back_from_its_file(tmp_path: Path) -> None:
+def test_a_diary_has_totals_and_the_latest_rounds_and_survives_a_restart(tmp_path: Path) -> None:
     diary = Diary()
     for number in range(MOST_ROUNDS + 5):
         diary = diary.begun(ScheduledRound("check", NOON_S + number)).ended(
@@ -63,7 +63,7 @@ def test_a_diary_keeps_totals_and_the_latest_and_comes_back_from_its_file(tmp_pa
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 99}', '{"format": 1}', '{"format": 1, "rounds": 5}'])
-def test_a_damaged_diary_is_begun_anew_with_a_word(tmp_path: Path, text: str) -> None:
+def test_a_damaged_diary_is_replaced_with_a_warning(tmp_path: Path, text: str) -> None:
     (tmp_path / "diary.json").write_text(text, encoding="utf-8")
     book = DiaryFile(tmp_path / "diary.json")
     assert "a new one starts without earlier rounds" in book.read()
@@ -72,7 +72,7 @@ def test_a_damaged_diary_is_begun_anew_with_a_word(tmp_path: Path, text: str) ->
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_diary_with_a_value_of_another_type_is_begun_anew_or_goes_on(tmp_path: Path, seed: int) -> None:
+def test_a_diary_with_a_value_of_another_type_is_replaced_or_used(tmp_path: Path, seed: int) -> None:
     file = tmp_path / "diary.json"
     book = DiaryFile(file)
     book.write(Diary().begun(ScheduledRound("check", NOON_S)).without(MissedRounds(NOON_S, NOON_S, 2, "busy"), NOON_S))
@@ -92,14 +92,14 @@ def test_a_diary_with_a_value_of_another_type_is_begun_anew_or_goes_on(tmp_path:
     assert DiaryFile(file).read() == ""
 
 
-def test_a_round_that_was_killed_is_told_and_is_no_failure() -> None:
+def test_a_killed_round_is_reported_and_is_not_a_failure() -> None:
     diary = Diary().begun(ScheduledRound("check", NOON_S)).taken_up(NOON_S + 9)
     assert diary.rounds == (ScheduledRound("check", NOON_S, NOON_S + 9, text=KILLED),)
     assert diary.failed_total == 0
     assert diary.taken_up(NOON_S + 20) is diary
 
 
-def test_what_cannot_be_written_is_said_and_remembered(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported_and_remembered(tmp_path: Path) -> None:
     book = DiaryFile(tmp_path / "nowhere" / "diary.json")
     diary = Diary(rounds_total=7)
     with pytest.raises(OutputError, match="cannot be written"):
@@ -114,7 +114,7 @@ def test_only_the_token_is_the_token() -> None:
     assert LONG not in repr(token)
 
 
-def test_a_session_is_over_after_its_time_and_cannot_be_made_up() -> None:
+def test_a_session_expires_and_cannot_be_forged() -> None:
     token = Token(LONG)
     session = token.session(NOON_S)
     assert LONG not in session
@@ -126,7 +126,7 @@ def test_a_session_is_over_after_its_time_and_cannot_be_made_up() -> None:
     assert not any(token.has_made(given, NOON_S) for given in ("", ".", "..", "x.y.z", later, session + "0"))
 
 
-def test_who_guesses_too_often_waits_and_others_do_not() -> None:
+def test_repeated_wrong_tokens_are_throttled_per_client() -> None:
     now = [1000.0]
     guesses = Guesses(lambda: now[0])
     for _ in range(MOST_WRONG):
@@ -144,7 +144,7 @@ def test_who_guesses_too_often_waits_and_others_do_not() -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:8400", "[::1]:8400", "10.0.0.1", "[fe80::1]", "fabric.example.net:443", "LOCALHOST"]
 )
-def test_a_server_goes_by_addresses_and_its_names(host: str) -> None:
+def test_a_server_answers_to_addresses_and_its_names(host: str) -> None:
     assert is_own_name(host, {"localhost", "fabric.example.net"})
 
 
@@ -155,7 +155,7 @@ def test_other_names_are_refused(host: str) -> None:
     assert not is_own_name(host, {"localhost"})
 
 
-def test_a_token_is_made_once_and_read_by_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_created_once_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NETKIT_SECRET_SERVE_TOKEN", raising=False)
     made, where = token_of(None, tmp_path)
     assert token_of(None, tmp_path) == (made, where)
@@ -170,7 +170,7 @@ def test_a_token_that_is_too_weak_is_refused(tmp_path: Path, text: str) -> None:
         token_of(file, tmp_path)
 
 
-def test_queries_filter_and_pages_follow_each_other() -> None:
+def test_queries_filter_and_pages_are_consecutive() -> None:
     found = list(range(5))
     first = sliced(Query.of([("limit", "2")], "limit", "offset"), found, str)
     assert (first.items, first.total, first.following) == (["0", "1"], 5, "limit=2&offset=2")
@@ -193,7 +193,7 @@ def test_queries_filter_and_pages_follow_each_other() -> None:
         ([("device", "x" * 201)], "longer than 200"),
     ],
 )
-def test_a_query_that_means_nothing_is_refused(given: list[tuple[str, str]], words: str) -> None:
+def test_an_invalid_query_is_refused(given: list[tuple[str, str]], words: str) -> None:
     def meaning() -> None:
         query = Query.of(given, "limit", "verdict", "device")
         query.size()
@@ -203,6 +203,6 @@ def test_a_query_that_means_nothing_is_refused(given: list[tuple[str, str]], wor
         meaning()
 
 
-def test_what_is_written_is_plain_json(tmp_path: Path) -> None:
+def test_output_is_plain_json(tmp_path: Path) -> None:
     DiaryFile(tmp_path / "d").write(replace(Diary(), clock='set "forward"'))
     assert json.loads((tmp_path / "d").read_text(encoding="utf-8"))["format"] == 1

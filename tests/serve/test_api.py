@@ -1,4 +1,4 @@
-"""The JSON API: what is answered is what its OpenAPI document says, for every path there is."""
+"""The JSON API: answers conform to its OpenAPI document, for every path."""
 
 import json
 import re
@@ -64,7 +64,7 @@ MISSING = (
 
 
 def checked(answer: Answer, template: str) -> Any:
-    """Check an answer against what the document says about its path; return its data."""
+    """Validate an answer by the document; return its data."""
     document = openapi()
     reported = resolved(document["paths"][template]["get"]["responses"][str(answer.code)])
     (media, content), *_ = reported["content"].items()
@@ -86,7 +86,7 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def template_of(path: str) -> str:
-    """Return the path of the document that a path belongs to."""
+    """The path of the document that matches a request."""
     asked = re.sub(r"^fabrics/[^/]+/", "fabrics/{fabric}/", path.partition("?")[0])
     if f"/api/v1/{asked}" in openapi()["paths"]:
         return f"/api/v1/{asked}"
@@ -104,13 +104,13 @@ def test_the_command_prints_the_document() -> None:
     assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, openapi(), "")
 
 
-def test_every_path_of_the_document_is_asked_for() -> None:
+def test_every_path_of_the_document_is_requested() -> None:
     readable = {path for path, reported in openapi()["paths"].items() if "get" in reported}
     assert {template_of(path) for path in ASKED} == readable - {FLEET}
 
 
 @pytest.mark.parametrize("path", ASKED)
-def test_answers_are_what_the_document_says(server: Running, path: str) -> None:
+def test_answers_conform_to_the_document(server: Running, path: str) -> None:
     answer = server.ask(f"/api/v1/{path}")
     assert answer.code == 200
     assert re.fullmatch(r'"[0-9a-f]{32}"', answer.headers["etag"])
@@ -120,7 +120,7 @@ def test_answers_are_what_the_document_says(server: Running, path: str) -> None:
 @pytest.mark.parametrize(
     ("code", "path"), [*((400, path) for path in (*WRONG, *ALIKE)), *((404, path) for path in MISSING)]
 )
-def test_what_cannot_be_answered_says_why(server: Running, code: int, path: str) -> None:
+def test_an_unanswerable_request_has_a_reason(server: Running, code: int, path: str) -> None:
     answer = server.ask(f"/api/v1/{path}")
     assert answer.code == code
     assert (
@@ -129,12 +129,12 @@ def test_what_cannot_be_answered_says_why(server: Running, code: int, path: str)
     )
 
 
-def test_a_refusal_is_a_problem_too(server: Running) -> None:
+def test_a_rejected_request_is_a_problem_document(server: Running) -> None:
     answer = server.ask("/api/v1/runs", token="")
     assert (answer.code, checked(answer, "/api/v1/runs")["title"]) == (401, "Unauthorized")
 
 
-def test_whatever_is_refused_is_a_problem(server: Running) -> None:
+def test_every_rejection_is_a_problem_document(server: Running) -> None:
     def title(code: int, **asked: str) -> str:
         answer = server.ask("/api/v1/runs", **asked)
         assert answer.code == code
@@ -164,14 +164,14 @@ def pages(server: Running, path: str) -> Iterator[list[Any]]:
         path = (part["next"] or "").removeprefix("/api/v1/")
 
 
-def test_pages_follow_each_other_to_the_end(server: Running) -> None:
+def test_pages_are_consecutive_to_the_end(server: Running) -> None:
     whole = server.get("findings?verdict=skipped&limit=500")["items"]
     parts = list(pages(server, "findings?verdict=skipped&limit=100"))
     assert [len(part) for part in parts[:-1]] == [100] * (len(whole) // 100)
     assert [one for part in parts for one in part] == whole
 
 
-def test_states_say_what_is_not_well_and_since_when(server: Running) -> None:
+def test_states_list_failures_and_since_when(server: Running) -> None:
     (run_,) = server.get("runs")["items"]
     found = server.get("states")["items"]
     assert {one["device"]: one["check"] for one in found} == {
@@ -184,7 +184,7 @@ def test_states_say_what_is_not_well_and_since_when(server: Running) -> None:
     assert {one["since_s"] for one in found} == {run_["taken_s"]}
 
 
-def test_open_causes_are_those_of_the_report_and_say_since_when(server: Running) -> None:
+def test_open_causes_are_those_of_the_report_with_their_start(server: Running) -> None:
     (run_,) = server.get("runs")["items"]
     found = server.get("causes")
     assert found["total"] == 2
@@ -202,7 +202,7 @@ def test_open_causes_are_those_of_the_report_and_say_since_when(server: Running)
     assert [one["device"] for one in now["unreached"]] == ["gpu01", "gpu02", "spine02"]
 
 
-def test_a_device_comes_with_what_is_wrong_about_it(server: Running) -> None:
+def test_a_device_includes_its_findings(server: Running) -> None:
     found = server.get("devices/leaf02")
     assert (found["device"]["state"], [cause["head"]["check"] for cause in found["causes"]]) == (
         "fail",

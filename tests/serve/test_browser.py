@@ -1,4 +1,4 @@
-"""The pages of a server in a real browser: from the token to the report and the history, and nothing from elsewhere."""
+"""The pages of a server in a real browser: from the token to the report and the history, without external requests."""
 
 import time
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def chromium(server: Running, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def log_in(shown: Browser) -> None:
-    """Type the token where the cursor is when the page has come."""
+    """Type the token into the focused field of the login page."""
     assert shown.text("label") == "Token"
     until(lambda: shown.focused() == "token", "the cursor is in the field")
     shown.press(*TOKEN)
@@ -46,7 +46,7 @@ def log_in(shown: Browser) -> None:
 
 
 def quiet(shown: Browser, server: Running) -> None:
-    """Check that the browser has nothing to complain of, and asked this server only."""
+    """Check that the browser logged nothing, and requested only this server."""
     assert shown.complaints() == []
     asked = [one for one in shown.requests() if not one.startswith(("data:", "about:", "chrome:"))]
     assert [one for one in asked if not one.startswith(f"http://127.0.0.1:{server.port}/")] == []
@@ -81,7 +81,7 @@ def test_from_the_token_to_report_and_history(chromium: Browser, server: Running
     quiet(chromium, server)
 
 
-def test_a_phone_shows_all_of_it(chromium: Browser, server: Running) -> None:
+def test_the_page_fits_a_phone(chromium: Browser, server: Running) -> None:
     chromium.go(f"http://127.0.0.1:{server.port}/login")
     log_in(chromium)
     chromium.text("#verdict-title")
@@ -100,15 +100,13 @@ def test_a_phone_shows_all_of_it(chromium: Browser, server: Running) -> None:
 
 
 def judged_again(server: Running, fabric: Path, snapshot: Path) -> None:
-    """Judge a snapshot as a user does by hand, into the store of a server."""
+    """Judge a snapshot from the command line, into the store of a server."""
     words = ("check", "--fabric", str(fabric), "--from", str(snapshot), "--store")
     done = run(*words, NETKIT_STATE_DIR=str(server.state), NETKIT_STORE="")
     assert done.returncode == 4, done.stderr
 
 
-def test_the_page_takes_up_what_is_new_and_leaves_the_reader_where_they_are(
-    places: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_the_page_loads_news_and_keeps_the_scroll_position(places: tuple[Path, Path], tmp_path: Path) -> None:
     fabric, found, began_s = places[0], serial.read(places[1]), time.time()
     file, again = tmp_path / "first.json", tmp_path / "again.json"
     file.write_bytes(serial.dump(replace(found, taken_s=began_s - 600)))
@@ -148,7 +146,7 @@ def test_the_page_takes_up_what_is_new_and_leaves_the_reader_where_they_are(
 
 
 def fill(shown: Browser, **fields: str) -> None:
-    """Type into fields of a form, as a user does."""
+    """Type into the fields of a form."""
     for name, text in fields.items():
         shown.click(f"#{name}")
         shown.press(*text)

@@ -1,4 +1,4 @@
-"""What a server does around rounds and requests, without one: its children, its files, its clock, its door."""
+"""Child processes, report files, clock and connections of a server, without running one."""
 
 import asyncio
 import os
@@ -53,7 +53,7 @@ def kept(records: Records, taken_s: float) -> CheckRun:
 
 
 def named(records: Records, count: int, *, made_s: float) -> list[Path]:
-    """Return the files of reports on runs one after the other, all made at a time."""
+    """The report files of consecutive runs, all made at one time."""
     files = [records.folder / f"20261122T1200{number:03}-abcdef.json" for number in range(count)]
     for file in files:
         file.write_text("{}", encoding="utf-8")
@@ -61,7 +61,7 @@ def named(records: Records, count: int, *, made_s: float) -> list[Path]:
     return files
 
 
-def test_a_report_that_is_made_again_pushes_no_newer_one_out(records: Records) -> None:
+def test_a_report_made_again_evicts_no_newer_one(records: Records) -> None:
     files = named(records, MOST_REPORTS + 5, made_s=NOON_S)
     again = files[0]
     os.utime(again)
@@ -72,9 +72,7 @@ def test_a_report_that_is_made_again_pushes_no_newer_one_out(records: Records) -
     assert set(records.folder.iterdir()) == set(files[5:])
 
 
-def test_a_report_that_somebody_asks_for_is_kept_within_bounds(
-    records: Records, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reports_made_on_request_are_bounded(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     files = named(records, MOST_REPORTS + 1, made_s=NOON_S)
     run = kept(records, runs.BEGAN_S)
     monkeypatch.setattr(rounds, "run_command", _reporting(records.file(run)))
@@ -90,9 +88,7 @@ def _reporting(file: Path) -> Any:
     return run_command
 
 
-def test_a_report_that_takes_long_is_said_to_and_is_made_all_the_same(
-    records: Records, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_report_is_announced_and_made(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     run = kept(records, runs.BEGAN_S)
     monkeypatch.setattr(rounds, "PATIENCE_S", 0.01)
     monkeypatch.setattr(ServeRequest, "report", lambda *_: ["cat", str(records.folder.parent / "pipe")])
@@ -121,7 +117,7 @@ def test_the_report_of_a_check_that_outlived_its_server_is_kept(records: Records
     assert not own.draft.exists()
 
 
-def test_a_report_that_cannot_be_kept_ends_a_round_not_the_server(records: Records) -> None:
+def test_a_report_that_cannot_be_stored_ends_a_round_and_not_the_server(records: Records) -> None:
     run, own = kept(records, runs.BEGAN_S), children(records)
     own.draft.write_text(f'{{"run": "{run.name}"}}', encoding="utf-8")
     records.file(run).mkdir()
@@ -130,7 +126,7 @@ def test_a_report_that_cannot_be_kept_ends_a_round_not_the_server(records: Recor
 
 
 class Broken:
-    """Work that cannot begin, for a disk that fails."""
+    """Work that cannot start because the disk fails."""
 
     def check(self) -> Command:
         raise OSError(5, "Input/output error")
@@ -145,7 +141,7 @@ class Broken:
 
 
 class Ahead(Broken):
-    """Work that is done at once, while the clock is set forward."""
+    """Work that finishes at once, while the clock is set forward."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ahead_s, right = 0.0, time.time
@@ -165,14 +161,14 @@ def schedule(folder: Path, work: Broken) -> Schedule:
     return Schedule(Agenda(1800.0), book, work, folder / "round.lock", asyncio.Event(), lambda _: None)
 
 
-def test_a_round_that_cannot_begin_is_noted_and_ends_nothing(tmp_path: Path) -> None:
+def test_a_round_that_cannot_start_is_recorded_and_ends_nothing(tmp_path: Path) -> None:
     found = schedule(tmp_path, Broken())
     asyncio.run(found.run())
     (one,) = found.diary.rounds
     assert (one.text, one.exit_code, found.diary.failed_total) == ("cannot be started: Input/output error", None, 1)
 
 
-def test_a_clock_set_forward_in_a_round_makes_none_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_set_forward_during_a_round_makes_none_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = schedule(tmp_path, Ahead(monkeypatch))
     asyncio.run(found.turn())
     (one,) = found.diary.rounds
@@ -181,7 +177,7 @@ def test_a_clock_set_forward_in_a_round_makes_none_missed(tmp_path: Path, monkey
     assert 0 < one.ended_s - one.begun_s < 7200
 
 
-def test_the_last_success_and_backup_are_never_forgotten() -> None:
+def test_the_last_success_and_backup_are_never_pruned() -> None:
     backup, well = ScheduledRound("backup", NOON_S, NOON_S + 1, 0), ScheduledRound("check", NOON_S + 2, NOON_S + 3, 0)
     diary = Diary().begun(backup).ended(backup).begun(well).ended(well)
     for number in range(2 * MOST_ROUNDS):
@@ -216,7 +212,7 @@ def test_pages_of_findings_stay_with_their_run(records: Records) -> None:
 
 
 def posted(body: bytes, *, is_gone: bool = False, **headers: str) -> Request:
-    """Return a form that was sent to log in."""
+    """A posted login form."""
     reported = [(key.encode(), text.encode()) for key, text in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/login", "headers": reported, "client": ("127.0.0.1", 5)}
 
@@ -233,12 +229,12 @@ def login(request: Request, *, is_tls: bool = False) -> Any:
     return asyncio.run(door.login(request))
 
 
-def test_a_form_that_is_none_is_refused() -> None:
+def test_a_malformed_form_is_refused() -> None:
     assert login(posted(b"&".join([b"a=b"] * (MOST_FIELDS + 1)))).status_code == 400
     assert login(posted(b"", is_gone=True)).status_code == 400
 
 
-def test_a_session_over_tls_is_sent_over_nothing_else() -> None:
+def test_a_session_over_tls_has_a_secure_cookie() -> None:
     form = f"token={TOKEN}".encode()
     host = "fabric.example"
     assert "Secure" in login(posted(form, origin=f"https://{host}", host=host)).headers["set-cookie"]
@@ -246,9 +242,7 @@ def test_a_session_over_tls_is_sent_over_nothing_else() -> None:
     assert "Secure" not in login(posted(form, origin=f"http://{host}", host=host)).headers["set-cookie"]
 
 
-def test_a_handshake_that_does_not_come_is_cut_and_others_are_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stalled_handshake_is_closed_and_others_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, key = certificate(tmp_path)
     place = listening.ListenAddress("127.0.0.1", free_port(), made, key)
     trusted = ssl.create_default_context(cafile=str(made))
@@ -259,7 +253,7 @@ def test_a_handshake_that_does_not_come_is_cut_and_others_are_answered(
 
 
 async def _of_served(place: listening.ListenAddress, client: Callable[[], bytes]) -> bytes:
-    """Return what a client reads of a server that says nothing."""
+    """The bytes that a client reads from a server that sends nothing."""
     web = listening.server(_empty, place)
     with place.opened() as opened:
         ends = asyncio.ensure_future(web.serve(sockets=[opened]))

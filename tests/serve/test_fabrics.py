@@ -1,4 +1,4 @@
-"""One server that checks two fabrics, and shows those of other servers that its store knows: the worst first."""
+"""One server that checks two fabrics, and shows those of other servers in its store: the worst first."""
 
 import re
 import shutil
@@ -45,7 +45,7 @@ def elsewhere(where: str) -> None:
 
 
 def is_over(server: Running, key: str) -> bool:
-    """Return whether the first round has ended, and its report is made."""
+    """Whether the first round has ended, including its report."""
     return any(one["run"] for one in server.get(f"fabrics/{key}/status")["rounds"])
 
 
@@ -79,7 +79,7 @@ def server(places: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
         assert "Traceback" not in running.output()
 
 
-def test_all_fabrics_come_worst_first_with_site_and_time(server: Running) -> None:
+def test_all_fabrics_are_listed_worst_first_with_site_and_time(server: Running) -> None:
     found = server.get("fabrics")["items"]
     assert [one["key"] for one in found] == KEYS
     assert [(one["site"], one["state"], one["is_overdue"], one["is_scheduled"]) for one in found] == [
@@ -99,7 +99,7 @@ def test_all_fabrics_come_worst_first_with_site_and_time(server: Running) -> Non
     ]
 
 
-def test_the_first_page_leads_to_all_and_each_to_its_own(server: Running) -> None:
+def test_the_first_page_links_to_all_and_each_to_its_own(server: Running) -> None:
     assert server.ask("/").headers["location"] == "/fabrics"
     text = server.ask("/fabrics").text
     assert re.findall(r'<tr id="fabric-([^"]+)">', text) == KEYS
@@ -116,7 +116,7 @@ def test_the_first_page_leads_to_all_and_each_to_its_own(server: Running) -> Non
     assert server.ask("/fabrics/small/none").code == 404
 
 
-def test_a_fabric_of_another_server_is_shown_as_the_store_knows_it(server: Running) -> None:
+def test_a_fabric_of_another_server_is_shown_from_the_store(server: Running) -> None:
     text = server.ask("/fabrics/pods@tokyo").text
     assert "swp1 is down" in text
     assert "see the cable" in text
@@ -167,7 +167,7 @@ def test_metrics_of_all_have_fabric_and_site(server: Running) -> None:
 
 
 @needs_chromium
-def test_the_page_of_all_in_a_browser(server: Running, tmp_path: Path) -> None:
+def test_the_overview_in_a_browser(server: Running, tmp_path: Path) -> None:
     address = f"http://127.0.0.1:{server.port}"
     with browser(tmp_path, f"127.0.0.1:{server.port}") as shown:
         shown.complaints()

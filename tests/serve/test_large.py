@@ -1,4 +1,4 @@
-"""A run of very many devices: it has no report, and the server shows what the store has of it."""
+"""A run of very many devices: it has no report, and the server shows what is in the store."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_large_run_is_listed_without_a_report(places: tuple[Path, Path], tmp_p
         assert [one["text"] for one in server.ask(where).data["items"]] == ["swp1 is down"]
 
 
-def test_a_check_of_too_many_devices_writes_no_report_and_says_so(
+def test_a_check_of_too_many_devices_writes_no_report_and_prints_that(
     places: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(page, "MOST_DEVICES", 5)

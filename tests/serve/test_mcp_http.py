@@ -1,4 +1,4 @@
-"""`netkit serve --mcp`, driven by the client of the protocol's own SDK over HTTP: who may call what, and what not."""
+"""`netkit serve --mcp`, driven by the client of the protocol's own SDK over HTTP: what each token may call."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ CALL = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": 
 
 @pytest.fixture(scope="module")
 def served(places: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Path]]:
-    """Return a server whose first round is over, and its fabric in a git repository."""
+    """A server after its first round, and its fabric in a git repository."""
     above, fabric = places[0].parent, places[0]
     git(above, "init", "-q", "-b", "main")
     git(above, "add", "fabric")
@@ -45,7 +45,7 @@ def served(places: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
 
 
 def asked(server: Running, token: str, *calls: tuple[str, Mapping[str, Any]]) -> tuple[set[str], list[Any]]:
-    """Return the names of all tools, and the data or the error of each call."""
+    """The names of all tools, and the data or the error of each call."""
 
     async def ask() -> tuple[set[str], list[Any]]:
         headers = {"Authorization": f"Bearer {token}"}
@@ -60,7 +60,7 @@ def asked(server: Running, token: str, *calls: tuple[str, Mapping[str, Any]]) ->
     return asyncio.run(ask())
 
 
-def test_the_tools_return_what_the_command_line_does(served: tuple[Running, Path]) -> None:
+def test_the_tools_return_the_data_of_the_command_line(served: tuple[Running, Path]) -> None:
     server, fabric = served
     names, (addresses, plan, findings, wrong, unknown) = asked(
         server,
@@ -75,7 +75,7 @@ def test_the_tools_return_what_the_command_line_does(served: tuple[Running, Path
     printed = run("design", "--fabric", fabric, "--addresses", "--limit", "leaf01", "--format", "json")
     assert addresses["addresses"] == json.loads(printed.stdout)
     assert plan == json.loads(run("plan", "--fabric", fabric, "--against", "git:HEAD", "--format", "json").stdout)
-    # What a device says is data: it is in the findings, without its control characters.
+    # Device text is data: it is in the findings, without its control characters.
     text = json.dumps(findings, ensure_ascii=False)
     assert HOSTILE.partition(" ")[0] in text
     assert all(each.isprintable() for each in text)
@@ -83,7 +83,7 @@ def test_the_tools_return_what_the_command_line_does(served: tuple[Running, Path
     assert "remove_everything" in unknown
 
 
-def test_only_the_token_that_may_propose_does(served: tuple[Running, Path]) -> None:
+def test_only_a_token_with_that_permission_may_propose(served: tuple[Running, Path]) -> None:
     server, fabric = served
     files = {"fabric.yaml": (fabric / "fabric.yaml").read_text(encoding="utf-8") + "# changed\n"}
     given = ("propose_change", {"files": files, "branch": "more", "message": "Say more"})
@@ -121,7 +121,7 @@ def call(server: Running, path: str = "/mcp", method: str = "POST", **headers: s
         (400, {"content_type": "text/plain"}),
     ],
 )
-def test_what_is_refused(served: tuple[Running, Path], code: int, given: dict[str, str]) -> None:
+def test_refused_requests(served: tuple[Running, Path], code: int, given: dict[str, str]) -> None:
     answer = call(served[0], **given)
     assert answer.code == code, answer.text
     assert "Traceback" not in answer.text
@@ -135,7 +135,7 @@ def test_a_session_of_a_browser_calls_no_tool(served: tuple[Running, Path]) -> N
     assert call(server, token="", cookie=cookie).code == 401
 
 
-def test_requests_of_programs_that_know_no_protocol(served: tuple[Running, Path]) -> None:
+def test_requests_without_the_protocol(served: tuple[Running, Path]) -> None:
     server, fabric = served
     name = json.loads(run("design", "--fabric", fabric, "--format", "json").stdout)["name"]
     known = call(server, f"/mcp/{name}")
@@ -146,7 +146,7 @@ def test_requests_of_programs_that_know_no_protocol(served: tuple[Running, Path]
     assert server.ask("/mcp", method="POST", body=" " * 5_000_000, **headers).code == 413
 
 
-def test_a_fabric_that_has_become_invalid_is_told_to_the_client(served: tuple[Running, Path]) -> None:
+def test_a_fabric_that_became_invalid_is_reported_to_the_client(served: tuple[Running, Path]) -> None:
     server, fabric = served
     file = fabric / "fabric.yaml"
     text = file.read_text(encoding="utf-8")
@@ -160,11 +160,11 @@ def test_a_fabric_that_has_become_invalid_is_told_to_the_client(served: tuple[Ru
     assert "Traceback" not in reported
 
 
-def test_without_the_option_there_is_nothing(server: Running) -> None:
+def test_without_the_option_there_is_no_endpoint(server: Running) -> None:
     assert call(server).code == 404
 
 
-def test_options_that_make_no_sense_are_refused(places: tuple[Path, Path], tmp_path: Path) -> None:
+def test_invalid_options_are_refused(places: tuple[Path, Path], tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(TOKEN, encoding="utf-8")
     here = ("serve", "--fabric", places[0], "--proposer-token-file", file)
@@ -173,7 +173,7 @@ def test_options_that_make_no_sense_are_refused(places: tuple[Path, Path], tmp_p
     assert_refused(done, "the proposer token is the same as the reading token", "openssl rand")
 
 
-def test_a_server_that_stops_answers_the_call_in_progress(places: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_stopping_server_answers_the_call_in_progress(places: tuple[Path, Path], tmp_path: Path) -> None:
     with serving(places[0], tmp_path, "--from", places[1], "--every=1d", "--mcp") as server:
         until(lambda: bool(server.ended_rounds()), "the first round is over")
         with ThreadPoolExecutor(1) as pool:

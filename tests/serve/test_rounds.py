@@ -1,6 +1,6 @@
-"""The schedule of a real server: rounds that take long, that fail, that are killed; each ends when the test says so.
+"""The schedule of a real server: rounds that are slow, fail or are killed; the test controls when each ends.
 
-A round judges what comes through a named pipe: it waits there until a snapshot is written into it.
+A round judges input from a named pipe: it waits there until a snapshot is written into it.
 """
 
 import os
@@ -37,7 +37,7 @@ def pipe(tmp_path: Path) -> Path:
 
 
 def feed(pipe: Path, snapshot: Path) -> None:
-    """Let the round that waits at the pipe go on."""
+    """Let the round that waits at the pipe continue."""
     writer = threading.Thread(target=pipe.write_bytes, args=(snapshot.read_bytes(),), daemon=True)
     writer.start()
     writer.join(120)
@@ -45,7 +45,7 @@ def feed(pipe: Path, snapshot: Path) -> None:
 
 
 def children(server: Running) -> str:
-    """Return the processes that the server has started."""
+    """The child processes of the server."""
     return Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text(encoding="ascii")
 
 
@@ -53,7 +53,7 @@ def running_rounds(server: Running) -> list[Any]:
     return [one for one in server.diary["rounds"] if one["ended_s"] is None]
 
 
-def test_rounds_never_pile_up_and_what_is_missed_is_noted(
+def test_rounds_never_overlap_and_missed_ones_are_recorded(
     places: tuple[Path, Path], pipe: Path, tmp_path: Path
 ) -> None:
     with serving(places[0], tmp_path / "state", "--from", pipe, "--every=2s") as server:
@@ -72,7 +72,7 @@ def test_rounds_never_pile_up_and_what_is_missed_is_noted(
         assert "the check before was still running" in server.ask("/").text
 
 
-def test_a_server_ends_politely_in_the_middle_of_a_round(places: tuple[Path, Path], pipe: Path, tmp_path: Path) -> None:
+def test_a_server_ends_cleanly_in_the_middle_of_a_round(places: tuple[Path, Path], pipe: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     with serving(places[0], state, "--from", pipe, "--every=1d") as server:
         until(lambda: len(running_rounds(server)) == 1, "a round runs")
@@ -88,7 +88,7 @@ def test_a_server_ends_politely_in_the_middle_of_a_round(places: tuple[Path, Pat
         assert server.diary["rounds_total"] == 2, "it is done for today"
 
 
-def test_a_killed_server_leaves_one_round_that_no_other_meets(
+def test_a_killed_server_leaves_one_round_that_no_other_collides_with(
     places: tuple[Path, Path], pipe: Path, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
@@ -108,7 +108,7 @@ def test_a_killed_server_leaves_one_round_that_no_other_meets(
         assert opened.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_round_that_cannot_run_is_told_and_tried_again(places: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_round_that_cannot_run_is_reported_and_retried(places: tuple[Path, Path], tmp_path: Path) -> None:
     fabric = Path(shutil.copytree(places[0], tmp_path / "fabric"))
     file = fabric / "fabric.yaml"
     good = file.read_text(encoding="utf-8")
@@ -130,7 +130,7 @@ FULL_DISK = 'mount -t tmpfs -o size=4m none "$1" && shift && exec "$@"'
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="a small disk takes root and unshare")
-def test_a_full_disk_is_told_and_nothing_is_lost(places: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_lost(places: tuple[Path, Path], tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.mkdir()
     small = ("unshare", "-m", "bash", "-c", FULL_DISK, "small", str(state))
@@ -152,7 +152,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(places: tuple[Path, Path], tmp_
 
 
 def _rounds(server: Running) -> list[Any]:
-    """Return the rounds that have ended, the latest first, as the server tells them: its disk is seen by it only."""
+    """The finished rounds, the latest first, from the API: its files are visible to the server only."""
     return [one for one in server.get("status")["rounds"] if one["ended_s"] is not None]
 
 
@@ -161,7 +161,7 @@ def _is_done(one: Any) -> bool:
 
 
 def _fill(file: Path) -> None:
-    """Write until nothing more fits."""
+    """Write until the disk is full."""
     with file.open("wb", buffering=0) as stream, suppress(OSError):
         for size in (4096, 1):
             with suppress(OSError):
@@ -179,7 +179,7 @@ def refused(fabric: Path, *options: str | Path) -> Done:
     return run("serve", "--fabric", fabric, f"--listen=127.0.0.1:{free_port()}", *options)
 
 
-def test_what_cannot_be_served_is_refused_in_a_line(
+def test_an_unservable_request_is_refused_in_one_line(
     places: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fabric = places[0]
@@ -219,7 +219,7 @@ def test_a_store_of_a_newer_netkit_is_refused(
     assert_refused(refused(places[0]), "the store was written by a newer netkit")
 
 
-def test_two_servers_of_one_fabric_do_not_meet(
+def test_two_servers_of_one_fabric_do_not_collide(
     places: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
@@ -229,7 +229,7 @@ def test_two_servers_of_one_fabric_do_not_meet(
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
-def test_the_unit_in_the_docs_is_one(tmp_path: Path) -> None:
+def test_the_unit_in_the_docs_is_valid(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
     (unit,) = re.findall(r"```ini\n(.*?)```", text, re.DOTALL)
     here = tmp_path / "netkit-serve.service"

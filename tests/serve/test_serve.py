@@ -1,4 +1,4 @@
-"""`netkit serve` over HTTP: who is let in, what is shown, and what clients that mean harm achieve."""
+"""`netkit serve` over HTTP: authentication, content, and hostile clients."""
 
 import itertools
 import json
@@ -41,7 +41,7 @@ SECRETS = ("leaf01", "gpu01", "refused", "openapi", "netkit_serve", "2 fail", "2
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 
 
-def test_without_the_token_nothing_is_told(server: Running) -> None:
+def test_without_the_token_nothing_is_disclosed(server: Running) -> None:
     made_up = f"netkit_{server.port}=9999999999.00.00"
     for number, path in enumerate(PATHS):
         for headers in ({}, {"Cookie": made_up}, {"Authorization": f"Bearer {TOKEN[:-1]}"}):
@@ -51,7 +51,7 @@ def test_without_the_token_nothing_is_told(server: Running) -> None:
             assert not [word for word in SECRETS if word in answer.text], path
 
 
-def test_health_tells_nothing_but_ok(server: Running) -> None:
+def test_health_discloses_nothing_but_ok(server: Running) -> None:
     answer = server.ask("/healthz", token="")
     assert (answer.code, answer.text) == (200, "ok\n")
 
@@ -90,13 +90,13 @@ def test_a_browser_gets_a_session_that_is_not_the_token(server: Running) -> None
     assert "Max-Age=0" in ended.headers["set-cookie"]
 
 
-def test_a_form_of_another_site_logs_nobody_in(server: Running) -> None:
+def test_a_cross_site_form_does_not_log_in(server: Running) -> None:
     assert login(server, TOKEN, Origin="http://evil.example").code == 400
     assert login(server, TOKEN, Origin=f"http://127.0.0.1:{server.port}").code == 303
     assert login(server, "x" * 10_000).code == 400
 
 
-def test_who_guesses_has_to_wait_and_others_do_not(server: Running) -> None:
+def test_repeated_wrong_tokens_are_throttled_per_client(server: Running) -> None:
     def guess(token: str) -> int:
         return server.ask("/api/v1/runs", token=token, source="127.0.0.3").code
 
@@ -105,14 +105,14 @@ def test_who_guesses_has_to_wait_and_others_do_not(server: Running) -> None:
     assert server.ask("/api/v1/runs").code == 200
 
 
-def test_only_its_own_names_are_answered(server: Running) -> None:
+def test_only_its_own_host_names_are_answered(server: Running) -> None:
     for host in ("evil.example", f"evil.example:{server.port}", "", "localhost.evil.example"):
         assert server.ask("/", Host=host).code == 421, host
         assert server.ask("/healthz", token="", Host=host).code == 421, host
     assert server.ask("/healthz", Host=f"localhost:{server.port}").code == 200
 
 
-def test_nothing_can_be_sent(server: Running) -> None:
+def test_uploads_are_refused(server: Running) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         for path in ("/", "/report", "/api/v1/runs", "/metrics"):
             assert server.ask(path, method=method).code == 405, (method, path)
@@ -120,7 +120,7 @@ def test_nothing_can_be_sent(server: Running) -> None:
     assert (head.code, head.body, int(head.headers["content-length"]) > 10_000) == (200, b"", True)
 
 
-def test_the_first_page_tells_what_is_open_and_what_is_not_known(server: Running) -> None:
+def test_the_first_page_lists_open_causes_and_unknown_devices(server: Running) -> None:
     text = server.ask("/").text
     (run,) = server.get("runs")["items"]
     assert "2 causes open, 3 devices not reached</h1>" in text
@@ -132,7 +132,7 @@ def test_the_first_page_tells_what_is_open_and_what_is_not_known(server: Running
     assert "every 1 d, 1 begun so far" in text
 
 
-def test_the_first_page_comes_again_without_a_script_and_runs_its_own_only(server: Running) -> None:
+def test_the_first_page_reloads_without_a_script_and_runs_its_own_only(server: Running) -> None:
     answer = server.ask("/")
     assert '<noscript><meta http-equiv="refresh" content="60"></noscript>' in answer.text
     script = re.search(r"<script>(.*?)</script>", answer.text, re.DOTALL)
@@ -143,7 +143,7 @@ def test_the_first_page_comes_again_without_a_script_and_runs_its_own_only(serve
     assert "script-src" not in server.ask("/login").headers["content-security-policy"]
 
 
-def test_texts_of_devices_are_only_text(server: Running) -> None:
+def test_device_texts_are_escaped(server: Running) -> None:
     for path in ("/", "/report", "/api/v1/findings", "/api/v1/states", "/api/v1/devices/spine02"):
         answer = server.ask(path)
         if path in {"/", "/report"}:
@@ -156,7 +156,7 @@ def test_texts_of_devices_are_only_text(server: Running) -> None:
     assert (missing.code, "<script>" in missing.text) == (404, False)
 
 
-def test_the_report_is_the_page_of_netkit_report_and_leads_back(server: Running) -> None:
+def test_the_report_is_the_page_of_netkit_report_with_a_link_back(server: Running) -> None:
     latest, named = server.ask("/report"), server.ask(f"/runs/{server.get('runs')['items'][0]['run']}")
     assert latest.body == named.body
     assert '<a href="/#runs">Runs</a>' in latest.text
@@ -166,7 +166,7 @@ def test_the_report_is_the_page_of_netkit_report_and_leads_back(server: Running)
     assert latest.headers["content-security-policy"] == f"{policy}; frame-ancestors 'none'"
 
 
-def test_a_report_that_is_gone_is_made_again_of_what_the_store_keeps(server: Running) -> None:
+def test_a_removed_report_is_made_again_from_the_store(server: Running) -> None:
     (file,) = server.state.glob("**/reports/*.json")
     before = json.loads(file.read_bytes())
     assert before["has_facts"]
@@ -178,7 +178,7 @@ def test_a_report_that_is_gone_is_made_again_of_what_the_store_keeps(server: Run
 
 
 @needs_promtool
-def test_promtool_has_nothing_to_say_about_the_metrics(server: Running) -> None:
+def test_promtool_accepts_the_metrics(server: Running) -> None:
     text = server.ask("/metrics").text
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -218,7 +218,7 @@ def _cut(crowd: list[socket.socket]) -> int:
     return count
 
 
-def test_what_is_no_request_is_refused(server: Running) -> None:
+def test_a_malformed_request_is_refused(server: Running) -> None:
     for data in (b"\x16\x03\x01\x02\x00", b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 40_000, b"GET / HTTP/9.9\r\n\r\n"):
         with socket.create_connection(("127.0.0.1", server.port)) as one:
             one.settimeout(PATIENCE_S)
@@ -228,14 +228,14 @@ def test_what_is_no_request_is_refused(server: Running) -> None:
     assert "Traceback" not in server.output()
 
 
-def test_answers_need_not_be_sent_twice(server: Running) -> None:
+def test_unchanged_answers_are_not_sent_twice(server: Running) -> None:
     first = server.ask("/api/v1/findings")
     again = server.ask("/api/v1/findings", If_None_Match=f'"x", {first.headers["etag"]}')
     assert (again.code, again.body, again.headers["etag"]) == (304, b"", first.headers["etag"])
 
 
-def test_a_port_is_given_once_and_can_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another run of the tests, which begins to look where this one does, gets another before a server listens."""
+def test_a_port_is_reserved_once_and_can_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A concurrent test run that starts its search at the same port gets another one before a server listens."""
     port = free_port()
     monkeypatch.setattr(measure, "PORTS", itertools.cycle(range(port, 32_000)))
     assert free_port() != port
@@ -244,7 +244,7 @@ def test_a_port_is_given_once_and_can_be_served(monkeypatch: pytest.MonkeyPatch)
     socket.create_server(("127.0.0.1", port)).close()
 
 
-def test_state_is_for_its_owner_only(server: Running) -> None:
+def test_state_is_private_to_its_owner(server: Running) -> None:
     folder: Path = next(server.state.glob("**/serve"))
     assert folder.stat().st_mode & 0o777 == 0o700
     assert TOKEN not in "".join(file.read_text() for file in folder.glob("*") if file.is_file())

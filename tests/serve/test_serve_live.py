@@ -10,7 +10,7 @@ from tests.serve.server import TOKEN, serving
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """Make a certificate for this machine, which signs itself."""
+    """Make a self-signed certificate for this machine."""
     made, key = folder / "own.crt", folder / "own.key"
     names = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
     kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
@@ -20,7 +20,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 @needs_lab
-def test_rounds_on_a_lab_find_what_breaks_and_what_is_well_again(tmp_path: Path) -> None:
+def test_rounds_on_a_lab_find_a_fault_and_its_end(tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     saved.mkdir()
     with running(write_fabric(tmp_path / "fabric", intent())) as lab:
@@ -50,7 +50,7 @@ def test_rounds_on_a_lab_find_what_breaks_and_what_is_well_again(tmp_path: Path)
         assert "gone    was warn leaf01:swp33s0" in output
 
 
-def test_with_a_certificate_it_speaks_tls(places: tuple[Path, Path], tmp_path: Path) -> None:
+def test_with_a_certificate_it_serves_tls(places: tuple[Path, Path], tmp_path: Path) -> None:
     made, key = certificate(tmp_path)
     options = ("--from", places[1], "--every=1d", "--certificate", made, "--key", key)
     with serving(places[0], tmp_path / "state", *options, is_tls=True) as server:

@@ -1,4 +1,4 @@
-"""Silences through the server: shown to whoever has the token, changed only where allowed, never by accident."""
+"""Silences through the server: visible to every token, changed only where permitted, and never by another site."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def test_without_the_option_nothing_can_be_changed(server: Running, places: tupl
     assert not (places[0] / "silences.yaml").exists()
 
 
-def test_a_program_adds_and_ends_silences_with_the_token_and_it_is_logged(open_server: tuple[Running, Path]) -> None:
+def test_a_client_adds_and_ends_silences_with_the_token_and_it_is_logged(open_server: tuple[Running, Path]) -> None:
     server, fabric = open_server
     answer = asked(server)
     assert answer.code == 201, answer.text
@@ -78,7 +78,9 @@ def test_a_program_adds_and_ends_silences_with_the_token_and_it_is_logged(open_s
         (413, json.dumps({**WANTED, "why": "x" * 9000}), "the request is too long"),
     ],
 )
-def test_what_is_wrong_is_refused(open_server: tuple[Running, Path], code: int, given: object, reported: str) -> None:
+def test_invalid_silences_are_refused(
+    open_server: tuple[Running, Path], code: int, given: object, reported: str
+) -> None:
     server, fabric = open_server
     before = (fabric / "silences.yaml").read_text(encoding="utf-8") if (fabric / "silences.yaml").exists() else ""
     answer = asked(server, given)
@@ -87,7 +89,7 @@ def test_what_is_wrong_is_refused(open_server: tuple[Running, Path], code: int, 
     assert after == before
 
 
-def test_a_page_of_somebody_else_changes_nothing(open_server: tuple[Running, Path]) -> None:
+def test_a_page_of_another_site_changes_nothing(open_server: tuple[Running, Path]) -> None:
     server, _ = open_server
     here = f"http://127.0.0.1:{server.port}"
     login = server.ask("/login", method="POST", token="", body=urlencode({"token": TOKEN}), origin=here, **FORM)

@@ -1,4 +1,4 @@
-"""silences.yaml: every mistake at its line, with what to do; edits that leave everything else as it is."""
+"""silences.yaml: every error at its line, with a remedy; edits that keep everything else."""
 
 import json
 import re
@@ -124,26 +124,26 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong_is_told_with_its_line(name: str, tmp_path: Path) -> None:
+def test_errors_are_reported_with_their_line(name: str, tmp_path: Path) -> None:
     text, reported = CASES[name]
     assert refused(tmp_path, text) == reported
 
 
-def test_what_is_over_may_name_what_is_gone(tmp_path: Path) -> None:
+def test_an_expired_entry_may_name_removed_devices(tmp_path: Path) -> None:
     text = "silences:\n  - check: links.up\n    where: leaf09\n" + REST.replace("2026", "2020")
     (tmp_path / "silences.yaml").write_text(text, encoding="utf-8")
     check(load(tmp_path), KNOWN, NOW_S)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "silences:\n", "silences: []\nacknowledgements:\n"])
-def test_a_file_without_entries_is_fine(text: str, tmp_path: Path) -> None:
+def test_a_file_without_entries_is_valid(text: str, tmp_path: Path) -> None:
     (tmp_path / "silences.yaml").write_text(text, encoding="utf-8")
     assert load(tmp_path).of_lab("") == ()
     assert silence.add(tmp_path, "silences", VALUES, KNOWN, NOW_S).silence() == load(tmp_path).of_lab("")[0]
     assert all(line in (tmp_path / "silences.yaml").read_text() for line in text.splitlines() if line.startswith("#"))
 
 
-def test_the_example_of_the_page_is_right_and_so_is_the_schema(tmp_path: Path) -> None:
+def test_the_example_of_the_page_and_the_schema_are_valid(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "silences.md").read_text(encoding="utf-8")
     example = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[0]
     (tmp_path / "silences.yaml").write_text(example, encoding="utf-8")
@@ -183,7 +183,7 @@ acknowledgements: []
 # bye"""
 
 
-def test_edits_leave_everything_else_of_a_file_written_by_hand(tmp_path: Path) -> None:
+def test_edits_keep_everything_else_of_a_hand_written_file(tmp_path: Path) -> None:
     file = tmp_path / "silences.yaml"
     file.write_text(HAND, encoding="utf-8")
     file.chmod(0o640)
@@ -208,7 +208,7 @@ def test_edits_leave_everything_else_of_a_file_written_by_hand(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_cannot_be_edited_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_an_uneditable_file_is_refused_and_unchanged(tmp_path: Path) -> None:
     text = "silences: [{check: links, where: leaf01, until: 2026-12-01T08:00:00Z, by: al, why: x}]\n"
     file = tmp_path / "silences.yaml"
     file.write_text(text, encoding="utf-8")
@@ -227,9 +227,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), m
 @given(
     by=WORDS.filter(str.strip), why=WORDS.filter(str.strip), place=st.sampled_from(["swp1", "swp1/3", "swp*", "a b"])
 )
-def test_whatever_is_added_is_read_again(
-    by: str, why: str, place: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_added_entries_are_read_back(by: str, why: str, place: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("fabric")
     values = {**VALUES, "by": by, "why": why, "where": f"leaf01:{place}"}
     silence.add(folder, "silences", {**VALUES, "check": "links"}, KNOWN, NOW_S)

@@ -27,7 +27,7 @@ START_S = 120
 
 
 def lacks() -> str:
-    """Return why it cannot run here; empty when it can."""
+    """Why it cannot run here; empty if it can."""
     return postgres.lacks() or ("" if shutil.which("redis-server") else "Redis is not installed (Debian: redis-server)")
 
 
@@ -59,7 +59,7 @@ def nautobot() -> Iterator[str]:
 
 
 def _installed(venv: Path) -> str:
-    """Return its program in a venv, which NETKIT_NAUTOBOT names if there is one already."""
+    """Its program in a venv, which NETKIT_NAUTOBOT names if one exists."""
     if known := os.environ.get("NETKIT_NAUTOBOT"):
         return f"{known}/bin/nautobot-server"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True, timeout=120)
@@ -79,7 +79,7 @@ def _redis(folder: Path) -> Iterator[Path]:
 
 
 def _settings(folder: Path, database: postgres.Server, redis: Path) -> Path:
-    """Write what differs from Nautobot's own defaults: sockets in place of ports, no telemetry."""
+    """Write what differs from Nautobot's own defaults: sockets instead of ports, no telemetry."""
     name = database.database().partition("@/")[2].partition("?")[0]
     file = folder / "nautobot_config.py"
     file.write_text(

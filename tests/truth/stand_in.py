@@ -1,8 +1,8 @@
 """A NetBox for tests: its REST API as documented, for the objects that netkit reads and writes.
 
-It answers pages, nested objects and choices, and refuses what NetBox refuses: a missing value, a name or address that
-is there already, an unknown reference, choice or custom field, a rack unit or port that is taken. A request with
-several objects is for all or none. It is stricter in one thing: NetBox ignores filters that it does not know.
+It serves pages, nested objects and choices, and rejects what NetBox rejects: a missing value, a duplicate name or
+address, an unknown reference, choice or custom field, an occupied rack unit or port. A request with several objects
+is for all or none. It is stricter in one thing: NetBox ignores unknown filters.
 """
 
 import json
@@ -35,7 +35,7 @@ class Table:
     choices: Mapping[str, set[str]] = field(default_factory=dict)
     filters: tuple[str, ...] = ()
     empty: Mapping[str, Any] = field(default_factory=dict)
-    """What an object has without a value of its own."""
+    """The defaults of an object."""
 
 
 NAMED = Table(("name", "slug"), (("name",), ("slug",)), filters=("name", "slug"))
@@ -109,7 +109,7 @@ class RefusalError(Exception):
 
 @dataclass
 class NetBox:
-    """What it holds, and the paths it was asked for."""
+    """Its objects, and the requested paths."""
 
     devices: list[Row] = field(default_factory=list)
     interfaces: list[Row] = field(default_factory=list)
@@ -265,7 +265,7 @@ class NetBox:
 
 
 def filled(fabric: Fabric) -> NetBox:
-    """Return a NetBox that holds the devices and cables of a fabric, as somebody entered them."""
+    """A NetBox with the devices and cables of a fabric, as entered by hand."""
     netbox = NetBox()
     every: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     site = {"id": 1, "name": fabric.site, "slug": fabric.site}

@@ -1,4 +1,4 @@
-"""netkit truth drift: a stand-in of NetBox, the intent, and a snapshot of what runs."""
+"""netkit truth drift: a stand-in for NetBox, the intent, and a snapshot of the running fabric."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def snapshot_of(fabric: Fabric) -> Snapshot:
-    """Return what a fabric shows that runs as intended; NICs announce their MAC addresses."""
+    """A snapshot of a fabric that runs as intended; NICs announce their MAC addresses."""
     ends = of_fabric(fabric)
     macs = {
         (host.name, nic.interface): MACS.format(number, nic.rail)
@@ -61,7 +61,7 @@ def changed(snapshot: Snapshot, name: str, **values: object) -> Snapshot:
     return replace(snapshot, devices={**snapshot.devices, name: replace(one, facts=facts)})
 
 
-def test_what_runs_as_intended_agrees(folder: Path) -> None:
+def test_a_fabric_that_runs_as_intended_agrees(folder: Path) -> None:
     fabric = Project.open(folder).fabric
     snapshot = snapshot_of(fabric)
     assert of_snapshot(fabric, snapshot).peers == of_fabric(fabric).peers
@@ -133,7 +133,7 @@ def test_cables_by_lldp_are_written_on_request(folder: Path) -> None:
         assert (again.returncode, json.loads(again.stdout)) == (0, {"drift": [], "cables": []})
 
 
-def test_a_cable_that_the_source_has_elsewhere_is_left(folder: Path) -> None:
+def test_a_cable_that_ends_elsewhere_in_the_source_is_left(folder: Path) -> None:
     fabric = Project.open(folder).fabric
     snapshot = snapshot_of(fabric)
     ends = of_fabric(fabric).peers

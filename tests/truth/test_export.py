@@ -1,4 +1,4 @@
-"""netkit truth export into a stand-in of NetBox, through the real pynetbox."""
+"""netkit truth export into a stand-in for NetBox, through the real pynetbox."""
 
 import json
 import shutil
@@ -52,7 +52,7 @@ def export(folder: Path, *arguments: str) -> Done:
 
 @settings(max_examples=examples(10), deadline=None)
 @given(intents())
-def test_a_second_export_finds_the_first(values: Values) -> None:
+def test_a_second_export_changes_nothing(values: Values) -> None:
     fabric = design.build(Intent.model_validate(values), CATALOG)
     with served(NetBox()) as one:
         first = source.exported(api_of(one), fabric, writes=True)
@@ -84,7 +84,7 @@ def test_a_shipped_fabric_is_exported_once(tmp_path: Path, name: str) -> None:
         assert (agreed.returncode, agreed.stderr) == (0, "")
 
 
-def test_what_is_in_the_way_is_listed_and_left(folder: Path, netbox: NetBox) -> None:
+def test_conflicting_objects_are_listed_and_left(folder: Path, netbox: NetBox) -> None:
     fabric = Project.open(folder).fabric
     source.exported(api_of(netbox), fabric, writes=True)
     by_name = {device["name"]: device for device in netbox.devices}
@@ -119,7 +119,7 @@ def _ports(netbox: NetBox, device: str, name: str) -> list[Row]:
     return [one for one in netbox.interfaces if (one["device"]["name"], one["name"]) == (device, name)]
 
 
-def test_what_the_source_refuses_is_left_and_the_rest_is_written(folder: Path, netbox: NetBox) -> None:
+def test_rejected_objects_are_left_and_the_rest_is_written(folder: Path, netbox: NetBox) -> None:
     fabric = Project.open(folder).fabric
     source.exported(api_of(netbox), fabric, writes=True)
     rack = next(one for one in netbox.others["dcim/racks"] if one["name"] == "A07")

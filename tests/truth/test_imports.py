@@ -1,4 +1,4 @@
-"""netkit truth import from a stand-in of NetBox: what was exported is designed again."""
+"""netkit truth import from a stand-in for NetBox: an exported fabric is designed again."""
 
 import shutil
 from pathlib import Path
@@ -30,7 +30,7 @@ def read_into(folder: Path, out: Path) -> Done:
 
 @settings(max_examples=examples(10), deadline=None)
 @given(intents())
-def test_an_export_is_imported_as_it_was(values: Values) -> None:
+def test_an_export_is_imported_unchanged(values: Values) -> None:
     intent = Intent.model_validate(values)
     fabric = design.build(intent, CATALOG)
     with served(NetBox()) as one:
@@ -42,7 +42,7 @@ def test_an_export_is_imported_as_it_was(values: Values) -> None:
 
 
 @pytest.mark.parametrize("name", ["brownfield", "internet-edge", "reference", "mixed"])
-def test_a_shipped_fabric_goes_both_ways(tmp_path: Path, name: str) -> None:
+def test_a_shipped_fabric_survives_a_round_trip(tmp_path: Path, name: str) -> None:
     """An intent without tables takes names, racks, ports, addresses and AS numbers from what another one exported."""
     exported, fresh = tmp_path / "exported", tmp_path / "fresh"
     for folder in (exported, fresh):
@@ -71,7 +71,7 @@ def test_a_shipped_fabric_goes_both_ways(tmp_path: Path, name: str) -> None:
         assert (empty.returncode, empty.stdout, empty.stderr) == (0, "[]\n", "")
 
 
-def test_what_fits_on_one_side_only_is_listed(tmp_path: Path) -> None:
+def test_objects_on_one_side_only_are_listed(tmp_path: Path) -> None:
     folder = tmp_path / "fabric"
     shutil.copytree(ROOT / "inventory/brownfield", folder)
     file = folder / "fabric.yaml"
@@ -90,7 +90,7 @@ def test_what_fits_on_one_side_only_is_listed(tmp_path: Path) -> None:
     assert left in fewer.stdout
 
 
-def test_a_contradiction_is_told_by_file_and_line(tmp_path: Path) -> None:
+def test_a_contradiction_is_reported_by_file_and_line(tmp_path: Path) -> None:
     folder = tmp_path / "fabric"
     shutil.copytree(ROOT / "inventory/brownfield", folder)
     with served(NetBox()) as one:

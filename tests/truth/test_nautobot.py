@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def give_prefix(client: Any, prefix: str) -> None:
-    """Write the network of the hosts' management, which the intent does not know."""
+    """Write the management prefix of the hosts, which is not in the intent."""
     active = client.extras.statuses.get(name="Active").id
     client.ipam.prefixes.create(prefix=prefix, status=active, namespace={"name": "Global"}, type="network")
 
@@ -46,7 +46,7 @@ def export(folder: Path, *arguments: str) -> list[tuple[str, ...]]:
     return [tuple(row.values()) for row in json.loads(done.stdout)]
 
 
-def test_a_fabric_is_exported_once_and_a_lost_cable_is_laid_again(folder: Path) -> None:
+def test_a_fabric_is_exported_once_and_a_deleted_cable_is_created_again(folder: Path) -> None:
     assert {row[2] for row in export(folder, "--yes")} == {"create", "change"}
     assert export(folder) == []
     done = diff(folder)
@@ -82,7 +82,7 @@ def test_an_intent_without_tables_is_filled_from_it(folder: Path, tmp_path: Path
     assert export(fresh) == []
 
 
-def test_a_wrong_token_is_refused_and_not_shown(folder: Path) -> None:
+def test_a_wrong_token_is_refused_and_not_printed(folder: Path) -> None:
     done = diff(folder, token="0" * 40)
     assert done.returncode == 4
     assert "refuses the token (403)" in done.stderr

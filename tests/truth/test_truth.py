@@ -1,4 +1,4 @@
-"""netkit truth diff: against a stand-in of NetBox, read through the real pynetbox."""
+"""netkit truth diff: against a stand-in for NetBox, read through the real pynetbox."""
 
 import json
 import math
@@ -98,12 +98,12 @@ def _missing_cables(fabric: Fabric, gone: str, ends: set[tuple[str, str]]) -> It
             yield (device, port, "cable", "", f"{peer}:{peer_port}")
 
 
-def test_a_value_that_only_the_source_has_is_no_difference() -> None:
+def test_a_value_that_only_the_source_has_is_not_a_difference() -> None:
     intent = TruthRecords({"a": DeviceRecord("a")}, {})
     assert differences(TruthRecords({"a": DeviceRecord("a", "SN1", "R1", "3")}, {}), intent) == []
 
 
-def test_a_large_fabric_takes_a_request_for_each_page(folder: Path, netbox: NetBox) -> None:
+def test_a_large_fabric_takes_one_request_per_page(folder: Path, netbox: NetBox) -> None:
     for number in range(4600):
         netbox.devices.append(
             {"id": 10_000 + number, "name": f"x{number}", "serial": "", "rack": None, "position": None}
@@ -125,7 +125,7 @@ def test_a_large_fabric_takes_a_request_for_each_page(folder: Path, netbox: NetB
         ({"interfaces": [{"id": 1, "name": "a", "device": None, "cable": None}]}, "answers in an unknown form"),
     ],
 )
-def test_a_broken_answer_is_refused(folder: Path, netbox: NetBox, broken: dict[str, Any], words: str) -> None:
+def test_a_malformed_answer_is_refused(folder: Path, netbox: NetBox, broken: dict[str, Any], words: str) -> None:
     for key, value in broken.items():
         setattr(netbox, key, value)
     _assert_error(diff(folder), words)
@@ -140,7 +140,7 @@ def test_two_devices_of_one_name_are_refused(folder: Path, netbox: NetBox) -> No
     assert (done.returncode, done.stdout, done.stderr) == (4, "", said)
 
 
-def test_a_refused_token_is_not_shown(folder: Path, netbox: NetBox) -> None:
+def test_a_refused_token_is_not_printed(folder: Path, netbox: NetBox) -> None:
     assert netbox.url
     done = diff(folder, token="topsecret99")  # noqa: S106 (what must not be shown)
     _assert_error(done, "refuses the token (403)")
@@ -163,7 +163,7 @@ def _assert_error(done: Done, words: str) -> None:
     assert TOKEN not in done.stderr
 
 
-def test_a_token_in_the_file_is_refused_without_being_shown(folder: Path) -> None:
+def test_a_token_in_the_file_is_refused_without_printing_it(folder: Path) -> None:
     (folder / "access.yaml").write_text(
         "truth: {kind: netbox, url: 'http://127.0.0.1:9', token: topsecret99}\n", encoding="utf-8"
     )
@@ -173,7 +173,7 @@ def test_a_token_in_the_file_is_refused_without_being_shown(folder: Path) -> Non
     assert "topsecret99" not in done.stderr
 
 
-def test_without_settings_it_is_said_what_to_write(folder: Path) -> None:
+def test_without_settings_the_error_shows_what_to_write(folder: Path) -> None:
     done = diff(folder)
     assert done.returncode == 3
     assert "access.yaml: names no source of truth; add `truth:" in done.stderr

@@ -1,4 +1,4 @@
-"""A small fabric that is watched, and what its devices count."""
+"""A small fabric that is watched, and the counters of its devices."""
 
 from collections.abc import Iterator, Mapping
 
@@ -23,26 +23,25 @@ Rates = Mapping[str, float]
 
 
 def counters(rates: Mapping[str, Rates], seconds: float) -> Mapping[str, Mapping[str, int]]:
-    """Return what counters have come to after so many seconds: counter → place → a second."""
+    """Counter values after a number of seconds: counter → place → increase per second."""
     return {
         name: {place: int(1000 + rate * seconds) for place, rate in places.items()} for name, places in rates.items()
     }
 
 
 def sample(at_s: float, counts: Mapping[str, Mapping[str, int]], buffers: Mapping[str, Buffer] | None = None) -> Sample:
-    """Return a sample, so long after the beginning."""
+    """A sample at this many seconds after the start."""
     return Sample(BEGAN_S + at_s, counts, buffers=buffers or {})
 
 
 def ports(device: str) -> tuple[str, ...]:
-    """Return the ports of a device."""
     return tuple(wire.port for wire in WIRES if wire.device == device)
 
 
 def storm_at(second: int) -> Iterator[RecordedEvent]:
-    """Yield a second of a fabric in which a NIC begins to pause its leaf after ten, and a spine loses its way after 20.
+    """Yield a second of a fabric in which a NIC starts to pause its leaf after ten, and a spine loses a path after 20.
 
-    What the leaf marks comes in bursts; the second host is not reached for a while.
+    The leaf marks in bursts; the second host is unreachable for a while.
     """
     for device in OUTLINE.devices:
         if device == "gpu02" and 12 <= second < 17:
@@ -55,7 +54,7 @@ def storm_at(second: int) -> Iterator[RecordedEvent]:
 
 
 def _buffers(device: str, second: int) -> Mapping[str, Buffer]:
-    """Return how full the leaf's queues are: bursts at the port that is held up, headroom in use at the other one."""
+    """Queue lengths of the leaf: bursts at the paused port, headroom in use at the other one."""
     if device != "leaf01":
         return {}
     held_s = max(0, second - 10)
@@ -87,13 +86,13 @@ def _counts(device: str, second: int) -> Mapping[str, Mapping[str, int]]:
 
 
 def storm(seconds: int) -> Iterator[RecordedEvent]:
-    """Yield so many seconds of it."""
+    """Yield this many seconds of it."""
     for second in range(seconds + 1):
         yield from storm_at(second)
 
 
 def board(seconds: int, outline: Outline = OUTLINE) -> Board:
-    """Return what is known after so many seconds of it."""
+    """The board after this many seconds of it."""
     found = Board(outline)
     for event in storm(seconds):
         take(found, event)

@@ -1,4 +1,4 @@
-"""What is drawn, as text; every screen fits whatever the terminal is."""
+"""Frames as text; every screen fits whatever the terminal is."""
 
 import unicodedata
 from dataclasses import replace
@@ -47,14 +47,14 @@ def scene(seconds: int) -> BoardView:
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_screens_look_as_they_did(name: str) -> None:
+def test_screens_equal_their_golden_files(name: str) -> None:
     seconds, look, width, height = SCREENS[name]
     text = plain(frame(scene(seconds), look, width, height, UNICODE))
     assert text == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def crowd() -> BoardView:
-    """Return a fabric in which many devices are gone, slow, silent or not there yet."""
+    """A fabric in which many devices are unreachable, slow, silent or not yet connected."""
     wires = tuple(Wire(f"leaf{number:02}", "swp1", "host", f"rail {number % 3}", 400, "", "") for number in range(40))
     watched = Board(Outline("big", wires))
     conditions = (Condition("gone", "no route to host", 1, 4), Condition("slow", "", 2.5), Condition("live", "partly"))
@@ -76,7 +76,7 @@ def test_every_screen_fits(drawn: BoardView, look: ViewState, width: int, height
         assert plain(lines).isascii()
 
 
-def test_what_devices_say_moves_no_cursor() -> None:
+def test_device_texts_move_no_cursor() -> None:
     evil = "a\x1b[2J\n\t\u202e\u0301\x9b[red]宽[/red]" * 9
     watched = Board(replace(OUTLINE, fabric=evil, wires=(Wire(evil, evil, "host", evil, 1, evil, evil),)))
     watched.report(evil, Condition("gone", evil))
@@ -94,7 +94,7 @@ def test_what_devices_say_moves_no_cursor() -> None:
             assert len(text) <= 120
 
 
-def test_what_names_a_group_moves_no_cursor() -> None:
+def test_group_names_move_no_cursor() -> None:
     watched = Board(replace(OUTLINE, wires=(Wire("leaf01", "swp1", "host", "rail \x1b[2J", 1, "", ""),)))
     (row,) = watched.rows(BEGAN_S)
     lines = detail(watched.view(BEGAN_S), row, 120, UNICODE)
@@ -102,7 +102,7 @@ def test_what_names_a_group_moves_no_cursor() -> None:
 
 
 @pytest.mark.parametrize("now_s", [BEGAN_S + 60, BEGAN_S - 60])
-def test_a_port_of_a_device_that_is_gone_or_ahead_of_the_clock_shows_no_priorities(now_s: float) -> None:
+def test_a_port_of_an_unreachable_device_or_one_ahead_of_the_clock_shows_no_priorities(now_s: float) -> None:
     watched = board(14)
     for moment_s, is_shown in ((BEGAN_S + 14.5, True), (now_s, False)):
         seen = watched.view(moment_s)
@@ -111,13 +111,13 @@ def test_a_port_of_a_device_that_is_gone_or_ahead_of_the_clock_shows_no_prioriti
         assert (HEAD in shown) is is_shown
 
 
-def test_a_screen_without_a_terminal_holds_every_port() -> None:
+def test_a_screen_without_a_terminal_has_every_port() -> None:
     wires = tuple(Wire("leaf01", f"swp{number}", "host", "rail 0", 400, "", "") for number in range(500))
     watched = Board(Outline("big", wires))
     assert len(unbounded(watched.view(BEGAN_S, CLOCK), ViewState(), 80, UNICODE)) == 2 + 1 + 1 + 500
 
 
-def test_ports_nobody_knows_about_are_not_called_well() -> None:
+def test_ports_without_data_are_not_called_healthy() -> None:
     watched = board(0)
     for second in (1, 2):
         watched.deliver("gpu01", sample(second, {"rx_bytes": {"rail0": second}}), BEGAN_S + second)
@@ -125,7 +125,7 @@ def test_ports_nobody_knows_about_are_not_called_well() -> None:
     assert lines[1] == " 6 ports:  nothing is wrong  5 not known"
 
 
-def test_many_devices_that_are_gone_or_slow_leave_room_for_ports() -> None:
+def test_many_unreachable_or_slow_devices_leave_room_for_ports() -> None:
     lines = plain(frame(crowd(), ViewState(), 80, 24, UNICODE)).splitlines()
     assert [line[:40] for line in lines[2:8]] == [
         " leaf00  gone, retried after 4 s: no rou",
@@ -158,10 +158,10 @@ def test_none_little_and_much_look_different() -> None:
 
 
 @pytest.mark.parametrize(("encoding", "glyphs"), [("utf-8", UNICODE), ("latin-1", ASCII), (None, ASCII), ("?", ASCII)])
-def test_a_terminal_is_sent_what_it_knows(encoding: str | None, glyphs: Glyphs) -> None:
+def test_a_terminal_gets_only_what_it_supports(encoding: str | None, glyphs: Glyphs) -> None:
     assert glyphs_for(encoding) is glyphs
 
 
-def test_text_is_cut_to_its_cells() -> None:
+def test_text_is_truncated_to_its_cells() -> None:
     assert (fit("leaf01", 4), fit("x", 3), fit("x", 3, is_right=True), fit("long", 0)) == ("lea…", "x  ", "  x", "")
     assert clean("ok\x07é") == "ok?é"

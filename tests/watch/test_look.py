@@ -1,4 +1,4 @@
-"""What keys make of the view."""
+"""The effect of keys on the view."""
 
 from functools import reduce
 
@@ -19,7 +19,7 @@ def ports(look: ViewState) -> list[str]:
     return [" ".join(key(row)) for row in shown(SCENE, look)]
 
 
-def test_arrows_choose_and_stop_at_the_ends() -> None:
+def test_arrows_select_and_stop_at_the_ends() -> None:
     names = ports(ViewState())
     assert after("down").chosen == tuple(names[0].split())
     assert after("down", "down", "down", "up").chosen == tuple(names[1].split())
@@ -28,14 +28,14 @@ def test_arrows_choose_and_stop_at_the_ends() -> None:
     assert after("page down").chosen == tuple(names[-1].split())
 
 
-def test_enter_shows_the_chosen_port_and_leaves_it() -> None:
+def test_enter_opens_the_selected_port_and_closes_it() -> None:
     assert after("enter").is_detail
     assert after("enter").chosen == after("down").chosen
     assert not after("enter", "escape").is_detail
     assert after("down", "down", "enter", "enter") == after("down", "down")
 
 
-def test_a_filter_is_typed_kept_and_dropped() -> None:
+def test_a_filter_is_typed_applied_and_cleared() -> None:
     typed = after("/", *"GPU02 rail", "backspace", "enter")
     assert (typed.wanted, typed.is_typing) == ("GPU02 rai", False)
     assert ports(typed) == ["leaf01 swp1s1", "gpu02 rail0"]
@@ -43,19 +43,19 @@ def test_a_filter_is_typed_kept_and_dropped() -> None:
     assert after("/", "q", "s", "tab", "escape") == ViewState()
 
 
-def test_sorts_come_in_turn() -> None:
+def test_sort_orders_cycle() -> None:
     assert ports(after("s", "s")) == sorted(ports(ViewState()))
     assert sorted(ports(after("s"))) == sorted(ports(ViewState()))
     assert after("s", "s", "s") == ViewState()
 
 
-def test_tab_and_p_go_there_and_back() -> None:
+def test_tab_and_p_toggle() -> None:
     assert after("tab").is_rails
     assert after("p").is_paused
     assert after("tab", "p", "tab", "p") == ViewState()
 
 
-def test_keys_with_nothing_to_choose_from_do_no_harm() -> None:
+def test_keys_without_anything_to_select_have_no_effect() -> None:
     nothing = after("/", *"no such port", "enter")
     assert ports(nothing) == []
     for name in ("up", "down", "end", "enter"):
@@ -75,5 +75,5 @@ def test_keys_with_nothing_to_choose_from_do_no_harm() -> None:
         ("é", ["é"]),
     ],
 )
-def test_keys_are_known_by_what_terminals_send(sent: str, keys: list[str]) -> None:
+def test_keys_are_recognised_by_terminal_sequences(sent: str, keys: list[str]) -> None:
     assert list(named(sent)) == keys

@@ -1,4 +1,4 @@
-"""From counts to rates: what cannot be said is not said, and a stream that tells piece by piece tells the same."""
+"""From counts to rates: unknown ones are omitted, and a stream with partial updates gives the same."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ def test_rates_are_per_second_of_the_samples_own_clock() -> None:
     assert (reported.tx_bps, reported.pause_out, reported.loss) == (None, None, None)
 
 
-def test_a_counter_that_wraps_goes_on_and_one_that_begins_anew_is_not_known() -> None:
+def test_a_counter_that_wraps_continues_and_one_that_was_reset_is_unknown() -> None:
     meter = Meter()
     meter.rates(Sample(1.0, {"port_rx_pause": {"swp1": 2**32 - 10, "swp2": 5000}}))
     found = meter.rates(Sample(2.0, {"port_rx_pause": {"swp1": 20, "swp2": 3}}))["port_rx_pause"]
@@ -30,21 +30,21 @@ def test_a_counter_that_wraps_goes_on_and_one_that_begins_anew_is_not_known() ->
     assert (after.is_known, after.value) == (True, 5)
 
 
-def test_counters_that_are_cleared_together_are_not_known_however_near_the_end_of_32_bits_one_was() -> None:
+def test_counters_cleared_together_are_unknown_even_near_the_end_of_32_bits() -> None:
     meter = Meter()
     meter.rates(Sample(1.0, {"rx_bytes": {"swp1": 2**32 - 10}, "tx_bytes": {"swp1": 5000}}))
     found = meter.rates(Sample(2.0, {"rx_bytes": {"swp1": 20}, "tx_bytes": {"swp1": 3}}))
     assert [found[name]["swp1"].is_known for name in ("rx_bytes", "tx_bytes")] == [False, False]
 
 
-def test_nothing_is_said_across_a_reboot_or_a_clock_that_is_set_back() -> None:
+def test_there_is_no_rate_across_a_reboot_or_a_clock_that_is_set_back() -> None:
     meter = Meter()
     meter.rates(Sample(1.0, {"rx_bytes": {"swp1": 5}}, "first"))
     assert meter.rates(Sample(2.0, {"rx_bytes": {"swp1": 50}}, "second"))["rx_bytes"] == {}
     assert not meter.rates(Sample(1.5, {"rx_bytes": {"swp1": 60}}, "second"))["rx_bytes"]["swp1"].is_known
 
 
-def test_a_port_that_was_missing_is_told_over_the_whole_gap() -> None:
+def test_a_port_that_was_missing_has_a_rate_over_the_whole_gap() -> None:
     meter = Meter()
     meter.rates(Sample(0.0, {"rx_bytes": {"swp1": 0, "swp2": 0}}))
     meter.rates(Sample(1.0, {"rx_bytes": {"swp1": 10}}))
@@ -53,7 +53,7 @@ def test_a_port_that_was_missing_is_told_over_the_whole_gap() -> None:
 
 
 @given(samples)
-def test_samples_told_port_by_port_say_the_same(steps: list[tuple[float, dict[str, int]]]) -> None:
+def test_samples_with_one_port_each_give_the_same(steps: list[tuple[float, dict[str, int]]]) -> None:
     at_once, piecewise, at_s = Meter(), Meter(), 0.0
     for step_s, reported in steps:
         at_s += step_s

@@ -1,4 +1,4 @@
-"""Peaks of queues between two looks: what a watermark says of them, and what it cannot say."""
+"""Queue peaks between two samples: what a watermark proves, and what it cannot."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ UNLIMITED = WIRE._replace(ecn_min_bytes=None, headroom_bytes=None)
 
 
 def after(*levels: Buffer, boots: tuple[str, ...] = ()) -> Peaks:
-    """Return what a meter says at the last of some looks."""
+    """The result of a meter at the last of some samples."""
     meter = Meter()
     found: Mapping[str, Peaks] = {}
     for second, level in enumerate(levels):
@@ -34,29 +34,29 @@ def after(*levels: Buffer, boots: tuple[str, ...] = ()) -> Peaks:
     return found[AT]
 
 
-def test_a_watermark_that_rose_is_the_peak_since_the_look_before() -> None:
+def test_a_watermark_that_rose_is_the_peak_since_the_previous_sample() -> None:
     assert after(Buffer(0, 1000, 50), Buffer(0, 5000, 70)) == Peaks(5000, 70)
 
 
-def test_of_a_watermark_that_stands_nobody_knows_when_it_was_and_the_queue_is_as_long_as_it_was_found() -> None:
+def test_an_unchanged_watermark_is_undated_and_the_current_length_counts() -> None:
     assert after(Buffer(200, 5000, 70), Buffer(300, 5000, 70)) == Peaks(300, None)
     assert after(Buffer(None, 5000, 70), Buffer(None, 5000, 70)) == NO_PEAKS
 
 
-def test_a_watermark_of_nothing_is_never_old() -> None:
+def test_a_watermark_of_zero_is_never_old() -> None:
     assert after(Buffer(None, 0, 0)) == Peaks(0, 0)
 
 
-def test_a_watermark_that_was_cleared_and_came_up_again_is_of_now() -> None:
+def test_a_watermark_that_was_cleared_and_rose_again_is_current() -> None:
     assert after(Buffer(None, 5000, 70), Buffer(None, 800, 9)) == Peaks(800, 9)
 
 
-def test_a_restart_clears_watermarks_and_nothing_is_said_across_it() -> None:
+def test_a_restart_clears_watermarks_and_gives_no_peak() -> None:
     assert after(Buffer(None, 900, 70), Buffer(None, 5000, 90), boots=("first", "second")) == NO_PEAKS
 
 
 def board(*levels: Mapping[str, Buffer], wire: Wire = WIRE) -> Board:
-    """Return a board of one port after looks a second apart."""
+    """A board of one port after samples a second apart."""
     watched = Board(Outline("small", (wire,), (3,)))
     for second, buffers in enumerate(levels):
         watched.deliver("leaf01", sample(second, {"rx_bytes": {"swp1": second}}, buffers), BEGAN_S + second)
@@ -67,7 +67,7 @@ def row(*levels: Mapping[str, Buffer], wire: Wire = WIRE) -> Row:
     return board(*levels, wire=wire).rows(BEGAN_S + len(levels) - 0.5)[0]
 
 
-def test_a_port_shows_its_highest_peaks_and_their_share_of_the_ecn_minimum_and_of_the_headroom() -> None:
+def test_a_port_shows_its_highest_peaks_as_shares_of_ecn_minimum_and_headroom() -> None:
     found = row({AT: Buffer(0, 0, 0)}, {AT: Buffer(0, 300_000, 60_000), "swp1/0": Buffer(0, 9_000_000, 70_000)})
     assert (
         found.reading._asdict()
@@ -88,7 +88,7 @@ def test_a_port_without_limits_shows_bytes_and_is_not_judged_by_them() -> None:
         assert line.split()[12:14] == shown
 
 
-def test_a_port_that_was_chosen_shows_the_peaks_of_each_of_its_queues() -> None:
+def test_a_selected_port_shows_the_peaks_of_each_of_its_queues() -> None:
     view = board({AT: Buffer(0, 0, 0)}, {AT: Buffer(0, 300_000, 60_000), "swp1/0": Buffer(0, 0)}).view(BEGAN_S + 1.5)
     lines = plain(unbounded(view, ViewState(is_detail=True, chosen=("leaf01", "swp1")), 100, UNICODE)).splitlines()
     assert [" ".join(line.split()) for line in lines if line[1:2].isdigit()][1:] == [
@@ -114,7 +114,7 @@ def test_a_port_of_a_device_without_watermarks_has_no_lines_for_them() -> None:
         (PortReading(headroom_share=1.0, pause_in=0.3), Level.PAUSED),
     ],
 )
-def test_long_queues_come_below_marks_and_used_headroom_above_errors(reading: PortReading, level: Level) -> None:
+def test_long_queues_rank_below_marks_and_used_headroom_above_errors(reading: PortReading, level: Level) -> None:
     assert judged(reading, 400, PauseLimits()).level is level
 
 
@@ -128,13 +128,13 @@ def test_the_limits_of_a_switch_port_are_those_of_its_design() -> None:
     assert {wire.ecn_min_bytes for wire in wires(fabric, fabric.hosts)} == {None}
 
 
-def test_a_script_gets_peaks_and_what_they_are_held_against() -> None:
+def test_json_has_peaks_and_their_limits() -> None:
     (port,) = result(board({AT: Buffer(0, 0, 0)}, {AT: Buffer(0, 300_000, 60_000)}), BEGAN_S + 1.5)["ports"]
     assert (port["ecn_min_bytes"], port["headroom_bytes"], port["what"]) == (150_000, 80_000, "fills")
     assert port["highest"]["queue_bytes"] == port["last"]["queue_bytes"] == 300_000
 
 
-def test_a_record_of_a_release_before_peaks_is_read(tmp_path: Path) -> None:
+def test_a_recording_of_a_release_without_peaks_is_read(tmp_path: Path) -> None:
     head = {"netkit_watch": 1, "fabric": "small", "wires": [list(WIRE)[:7]], "lossless": [3], "limits": {}}
     head |= {"interval_s": 1, "lab": ""}
     lines = [{"heard_s": at, "device": "leaf01", "at_s": at, "counters": {"rx_bytes": {"swp1": at}}} for at in (1, 2)]

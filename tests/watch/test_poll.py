@@ -1,4 +1,4 @@
-"""Polling over a connection that stays: lagging, silent, lost and garbled devices."""
+"""Polling over a persistent connection: lagging, silent, lost and garbled devices."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ Start = Callable[[], ReconnectingFeed[Viewer]]
 
 
 class Device:
-    """A device whose connections do as told."""
+    """A device whose connections behave as scripted."""
 
     def __init__(self) -> None:
         self.asked: list[Sequence[str]] = []
@@ -62,7 +62,7 @@ class Device:
 
 
 class Heard:
-    """A listener that remembers."""
+    """A listener that records."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
@@ -107,9 +107,7 @@ def watched_device(device: Device, heard: Heard, monkeypatch: pytest.MonkeyPatch
         feed.join()
 
 
-def test_only_what_counts_and_costs_little_is_asked_over_one_connection(
-    device: Device, heard: Heard, watched: Start
-) -> None:
+def test_only_cheap_counter_views_are_polled_over_one_connection(device: Device, heard: Heard, watched: Start) -> None:
     watched()
     until(lambda: len(heard.samples) > 5, "samples")
     assert set(device.asked) == {("count",)}
@@ -118,7 +116,7 @@ def test_only_what_counts_and_costs_little_is_asked_over_one_connection(
     assert [sample.buffers for sample in heard.samples[:2]] == [{"swp1/3": Buffer(None, n)} for n in (1, 2)]
 
 
-def test_a_device_that_lags_is_asked_less_often_and_says_so(device: Device, heard: Heard, watched: Start) -> None:
+def test_a_lagging_device_is_polled_less_often_and_reported(device: Device, heard: Heard, watched: Start) -> None:
     device.answer = lambda: time.sleep(0.1) or "1"  # type: ignore[func-returns-value]
     watched()
     until(lambda: len(heard.samples) > 1, "samples")
@@ -129,7 +127,7 @@ def test_a_device_that_lags_is_asked_less_often_and_says_so(device: Device, hear
     until(lambda: heard.conditions[-1].state == "live", "the device recovers")
 
 
-def test_a_lost_connection_is_told_and_made_anew(device: Device, heard: Heard, watched: Start) -> None:
+def test_a_lost_connection_is_reported_and_opened_again(device: Device, heard: Heard, watched: Start) -> None:
     def lost() -> str:
         device.answer = lambda: "7"
         raise AccessError(Problem("leaf01: the connection is lost", "try again"))
@@ -143,14 +141,14 @@ def test_a_lost_connection_is_told_and_made_anew(device: Device, heard: Heard, w
 
 
 @pytest.mark.parametrize("answer", ["garbage", ""])
-def test_garbage_is_no_sample(device: Device, heard: Heard, watched: Start, answer: str) -> None:
+def test_garbage_is_not_a_sample(device: Device, heard: Heard, watched: Start, answer: str) -> None:
     device.answer = lambda: answer
     watched()
     until(lambda: "gone" in heard.states(), "the garbage is noticed")
     assert (heard.samples, heard.conditions[1].why) == ([], "its answers cannot be parsed")
 
 
-def test_a_fault_of_netkits_own_is_one_devices_alone(device: Device, heard: Heard, watched: Start) -> None:
+def test_a_netkit_defect_affects_one_device_alone(device: Device, heard: Heard, watched: Start) -> None:
     def broken() -> str:
         raise ZeroDivisionError("by zero")
 
@@ -160,14 +158,14 @@ def test_a_fault_of_netkits_own_is_one_devices_alone(device: Device, heard: Hear
     assert heard.conditions[1].why == "reading it failed: ZeroDivisionError: by zero"
 
 
-def test_waits_grow_while_a_device_is_gone(device: Device, heard: Heard, watched: Start) -> None:
+def test_delays_grow_while_a_device_is_unreachable(device: Device, heard: Heard, watched: Start) -> None:
     device.answer = lambda: ""
     watched()
     until(lambda: sum(one.state == "gone" for one in heard.conditions) > 3, "tries")
     assert [one.again_s for one in heard.conditions if one.state == "gone"][:4] == [0.01, 0.02, 0.04, 0.08]
 
 
-def test_ending_hangs_up_on_a_device_that_never_answers(device: Device, heard: Heard) -> None:
+def test_closing_disconnects_a_device_that_never_answers(device: Device, heard: Heard) -> None:
     device.answer = lambda: str(device.hung_up.wait(60))
     feed = ReconnectingFeed(Poll("leaf01", VIEWS, 0.01), lambda: device)
     with running([feed], heard):

@@ -1,4 +1,4 @@
-"""A record holds all that was drawn, whatever ended it."""
+"""A recording has everything that was drawn, however it ended."""
 
 import gzip
 import json
@@ -45,7 +45,7 @@ def whole_record(request: pytest.FixtureRequest, folder: Path) -> tuple[str, byt
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_written_is_read_back_equal(tmp_path: Path, name: str) -> None:
+def test_a_recording_survives_a_round_trip(tmp_path: Path, name: str) -> None:
     written(tmp_path / name, EVENTS)
     outline, events = read(tmp_path / name)
     assert outline == OUTLINE
@@ -53,14 +53,14 @@ def test_what_was_written_is_read_back_equal(tmp_path: Path, name: str) -> None:
 
 
 def head_bytes(name: str, content: bytes) -> int:
-    """Return how much of a record holds its first line."""
+    """The length of the first line of a recording."""
     if not name.endswith(".gz"):
         return content.index(b"\n") + 1
     return next(kept for kept in range(len(content)) if b"\n" in zlib.decompressobj(31).decompress(content[:kept]))
 
 
 @given(data=st.data())
-def test_a_record_that_is_cut_off_anywhere_is_read_up_to_there(
+def test_a_recording_truncated_anywhere_is_read_up_to_there(
     data: st.DataObject, whole: tuple[str, bytes], folder: Path
 ) -> None:
     name, content = whole
@@ -78,14 +78,14 @@ def test_a_record_that_is_cut_off_anywhere_is_read_up_to_there(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lines_are_there_before_the_record_is_closed(tmp_path: Path, name: str) -> None:
+def test_lines_are_written_before_the_recording_is_closed(tmp_path: Path, name: str) -> None:
     record = Record(tmp_path / name, OUTLINE)
     record.add(EVENTS[0])
     assert list(read(tmp_path / name)[1]) == EVENTS[:1]
     record.close()
 
 
-def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
+def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "watch.jsonl"
     path.write_text("mine")
     with pytest.raises(NetkitError, match="exists already"):
@@ -105,14 +105,14 @@ def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
         (gzip.compress(b"[[]]\n", mtime=0), "is not a record"),
     ],
 )
-def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes, what: str) -> None:
+def test_a_malformed_recording_is_refused(tmp_path: Path, content: bytes, what: str) -> None:
     path = tmp_path / "watch.jsonl"
     path.write_bytes(content)
     with pytest.raises(NetkitError, match=what):
         read(path)
 
 
-def test_a_line_that_is_none_is_told_with_its_number(tmp_path: Path) -> None:
+def test_a_malformed_line_is_reported_with_its_number(tmp_path: Path) -> None:
     path = tmp_path / "watch.jsonl"
     path.write_bytes(written(tmp_path / "good.jsonl", EVENTS[:1]) + b'{"device": 1}\n')
     with pytest.raises(NetkitError, match=r"watch\.jsonl:3: cannot be read"):
@@ -137,7 +137,7 @@ GOOD: dict[str, Any] = {"heard_s": BEGAN_S, "device": "leaf01", "at_s": BEGAN_S}
         GOOD | {"condition": {"state": "gone", "why": "", "every_s": 1, "again_s": 10**400}},
     ],
 )
-def test_what_no_device_can_tell_is_refused(tmp_path: Path, reported: dict[str, Any]) -> None:
+def test_impossible_values_are_refused(tmp_path: Path, reported: dict[str, Any]) -> None:
     path = tmp_path / "watch.jsonl"
     path.write_bytes(written(tmp_path / "good.jsonl", []) + json.dumps(reported).encode() + b"\n")
     with pytest.raises(NetkitError, match=r"watch\.jsonl:2: cannot be read"):
@@ -195,7 +195,7 @@ def tell(desk: Desk, event: RecordedEvent) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_replay_draws_what_was_drawn(tmp_path: Path, name: str) -> None:
+def test_a_replay_draws_the_same(tmp_path: Path, name: str) -> None:
     moment = [BEGAN_S]
     live, record = Board(OUTLINE), Record(tmp_path / name, OUTLINE)
     desk = Desk(live, record, lambda: moment[0])
@@ -215,7 +215,7 @@ def test_a_replay_draws_what_was_drawn(tmp_path: Path, name: str) -> None:
     assert replay.is_over
 
 
-def test_a_disk_that_is_full_ends_the_record_and_nothing_else(tmp_path: Path) -> None:
+def test_a_full_disk_ends_only_the_recording(tmp_path: Path) -> None:
     live = Board(OUTLINE)
     desk = Desk(live, Record(tmp_path / "watch.jsonl", OUTLINE))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,4 +1,4 @@
-"""The history of a port: bounded, and a gap where nothing was measured."""
+"""The history of a port: bounded, with a gap where nothing was measured."""
 
 import pytest
 from hypothesis import given
@@ -15,21 +15,21 @@ def track(*intervals: tuple[float, float, float | None]) -> Track:
     return found
 
 
-def test_each_second_is_a_column_and_what_was_not_measured_a_gap() -> None:
+def test_each_second_is_a_column_and_a_missing_one_a_gap() -> None:
     reported = track((0, 1, 5), (1, 2, 0), (4, 5, 7))
     assert reported.peaks("marks", 5, 6, 1.0) == [None, 5, 0, None, None, 7]
     assert reported.peaks("loss", 5, 6, 1.0) == [None] * 6
 
 
-def test_a_rate_over_a_long_interval_holds_for_all_of_it() -> None:
+def test_a_rate_over_a_long_interval_fills_all_of_it() -> None:
     assert track((0, 3, 5), (3, 4, 1)).peaks("marks", 4, 4, 1.0) == [5, 5, 5, 1]
 
 
-def test_a_burst_shorter_than_a_column_shows() -> None:
+def test_a_burst_shorter_than_a_column_is_visible() -> None:
     assert track((0, 0.2, 0), (0.2, 0.4, 9), (0.4, 1.0, 0)).peaks("marks", 1, 1, 1.0) == [9]
 
 
-def test_what_comes_piece_by_piece_is_one_interval() -> None:
+def test_partial_updates_make_one_interval() -> None:
     reported = Track()
     reported.add(Point(0, 1, PortReading(rx_bps=8)), {})
     reported.add(Point(0.1, 1.1, PortReading(marks=3)), {})
@@ -37,7 +37,7 @@ def test_what_comes_piece_by_piece_is_one_interval() -> None:
     assert (reported.latest.rx_bps, reported.latest.marks) == (8, 3)
 
 
-def test_a_clock_that_is_set_back_begins_a_history_anew() -> None:
+def test_a_clock_that_is_set_back_restarts_a_history() -> None:
     assert [point.to_s for point in track((10, 11, 1), (11, 12, 1), (5, 6, 2)).since(0)] == [6]
 
 

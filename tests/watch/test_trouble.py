@@ -1,4 +1,4 @@
-"""What is wrong comes first, and stays where it is for a while."""
+"""The worst ports come first, and stay in place for a while."""
 
 from collections.abc import Mapping
 
@@ -34,7 +34,7 @@ def test_the_nic_that_pauses_is_first_after_one_sample() -> None:
     assert named(board(11).rows(BEGAN_S + 11.5))[0] == ("gpu01 rail0", "source")
 
 
-def test_rows_stay_where_they_are_between_bursts() -> None:
+def test_rows_stay_in_place_between_bursts() -> None:
     seen, watched = set(), Board(OUTLINE)
     for second in range(10):
         for event in storm_at(second):
@@ -44,7 +44,7 @@ def test_rows_stay_where_they_are_between_bursts() -> None:
     assert len(seen) <= 2, "each port may rise once"
 
 
-def test_what_is_over_is_forgotten_after_a_while() -> None:
+def test_past_problems_are_forgotten_after_a_while() -> None:
     watched = Board(OUTLINE)
     for second in range(30):
         for device in OUTLINE.devices:
@@ -55,7 +55,7 @@ def test_what_is_over_is_forgotten_after_a_while() -> None:
     assert {row.severity.level for row in watched.rows(BEGAN_S + 29.5)} == {Level.QUIET}
 
 
-def test_a_device_that_tells_nothing_is_not_called_quiet() -> None:
+def test_a_device_without_data_is_not_called_quiet() -> None:
     rows = board(0).rows(BEGAN_S + 1)
     assert {row.severity.level for row in rows} == {Level.UNKNOWN}
     late = board(9).rows(BEGAN_S + 100)
@@ -69,14 +69,14 @@ def levels(reported: Mapping[Wire, PortReading]) -> list[str]:
     return [one.level.name for one in found.values()]
 
 
-def test_pauses_begin_where_nothing_is_paused() -> None:
+def test_pauses_originate_where_nothing_is_paused() -> None:
     pausing, paused = PortReading(pause_out=0.3), PortReading(pause_in=0.3)
     leaf_host, _, leaf_up, spine, gpu, _ = WIRES
     found = levels({leaf_host: paused, leaf_up: pausing, spine: pausing, gpu: pausing})
     assert found == ["PAUSED", "PAUSING", "SOURCE", "SOURCE"]
 
 
-def test_what_else_is_wrong_with_a_port_that_is_paused_makes_no_source_of_others() -> None:
+def test_other_errors_of_a_paused_port_do_not_make_it_a_source() -> None:
     leaf_host, leaf_other, leaf_up, spine, gpu, _ = WIRES
     found = levels(
         {
@@ -90,13 +90,13 @@ def test_what_else_is_wrong_with_a_port_that_is_paused_makes_no_source_of_others
     assert found == ["LOSES", "PAUSING", "FLAPS", "DAMAGED", "PAUSING"]
 
 
-def test_a_link_that_flaps_is_not_hidden_by_pauses_but_a_source_is_the_source() -> None:
+def test_a_flapping_link_is_not_hidden_by_pauses_but_a_source_stays_the_source() -> None:
     *_, gpu, other = WIRES
     assert levels({other: PortReading(pause_in=1.0, flaps=0.1)}) == ["FLAPS"]
     assert levels({gpu: PortReading(pause_out=1.0, flaps=0.1)}) == ["SOURCE"]
 
 
-def test_pauses_are_judged_by_rate_where_no_time_is_told() -> None:
+def test_pauses_are_judged_by_rate_where_no_time_is_reported() -> None:
     limits = PauseLimits()
     assert judged(PortReading(pauses_in=2000), 400, limits).level is Level.PAUSED
     assert judged(PortReading(pauses_in=200), 400, limits).level is Level.SLIGHTLY_PAUSED
@@ -113,7 +113,7 @@ def test_more_of_anything_is_never_better(values: list[float | None], speed_gbps
         assert judged(more, speed_gbps, PauseLimits()) >= judged(reading, speed_gbps, PauseLimits())
 
 
-def test_names_are_sorted_as_people_do() -> None:
+def test_names_are_in_natural_order() -> None:
     assert sorted(["swp10", "swp2", "swp1s1", "swp1"], key=natural) == ["swp1", "swp1s1", "swp2", "swp10"]
 
 
