@@ -1,4 +1,4 @@
-"""A stand-in for GitLab: the notes of one merge request, read a few at a time and written over HTTP."""
+"""A stand-in for GitLab: the notes of one merge request, paginated, and written over HTTP."""
 
 import json
 import threading
@@ -60,11 +60,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(document if is_known else {"message": "401 Unauthorized"}).encode())
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class Gitlab(ThreadingHTTPServer):
-    """The server, and what it was asked to write."""
+    """The server, and the requests that write."""
 
     def __init__(self, notes: tuple[Note, ...]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -75,7 +75,7 @@ class Gitlab(ThreadingHTTPServer):
 
 @contextmanager
 def gitlab(*notes: Note) -> Iterator[Gitlab]:
-    """Yield a server that has these notes."""
+    """A server that has these notes."""
     with Gitlab(notes) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()

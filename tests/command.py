@@ -1,4 +1,4 @@
-"""The netkit command as a user runs it: `start` in an interpreter of its own, `run` in a quick fork of this one."""
+"""The netkit command as a user runs it: `start` in a new interpreter, `run` in a faster fork of this one."""
 
 import gc
 import importlib
@@ -23,20 +23,20 @@ ROOT = Path(__file__).parent.parent
 NETKIT = (sys.executable, "-m", "netkit")
 Done = subprocess.CompletedProcess[str]
 RECURSION_LIMIT = 1000
-"""Of a new interpreter; hypothesis may have raised that of this one, which a template that includes itself reaches."""
+"""The limit of a new interpreter, which a recursive template reaches; hypothesis may have raised this one's."""
 PATIENCE_S = 120
-"""Nothing waits so long but what hangs: a machine may be busy."""
+"""Only what hangs takes this long: a machine may be busy."""
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Return an environment in which netkit is found wherever the command runs."""
+    """An environment in which netkit is found wherever the command runs."""
     return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", "NETKIT_PROGRESS": "off", **changes}
 
 
 def start(
     *arguments: str | Path, cwd: Path = ROOT, timeout_s: float = PATIENCE_S, stdin: str = "", **changes: str
 ) -> Done:
-    """Run netkit in a new interpreter and return what it said."""
+    """Run netkit in a new interpreter and return its output."""
     return subprocess.run(
         [*NETKIT, *map(str, arguments)],
         cwd=cwd,
@@ -58,7 +58,7 @@ def run(
     before: Callable[[], None] | None = None,
     **changes: str,
 ) -> Done:
-    """Run netkit's entry point in a forked process and return what it said; `before` runs in that process first."""
+    """Run netkit's entry point in a forked process and return its output; `before` runs in that process first."""
     _prepare()
     with tempfile.TemporaryFile() as reported, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         reported.write(stdin.encode())
@@ -74,7 +74,7 @@ def run(
 
 
 def _ended(child: int, arguments: Sequence[object], timeout_s: float) -> int:
-    """Return the exit code of a child."""
+    """The exit code of a child."""
     handle = os.pidfd_open(child)
     try:
         is_ended, _, _ = select.select([handle], [], [], timeout_s)
@@ -90,8 +90,8 @@ def _ended(child: int, arguments: Sequence[object], timeout_s: float) -> int:
 
 @cache
 def _prepare() -> None:
-    """Do once what every forked command would do on its own: import, build the verbs, hardware, templates."""
-    for codec in ("ascii", "utf_8_sig"):  # found while whoever runs may still read Python's own folder
+    """Do once what every forked command would do again: import, build the verbs, load hardware and templates."""
+    for codec in ("ascii", "utf_8_sig"):  # loaded while the process may still read Python's own folder
         importlib.import_module(f"encodings.{codec}")
     for found in pkgutil.walk_packages(netkit.__path__, "netkit."):
         if not found.name.endswith("__main__"):
@@ -105,7 +105,7 @@ def _prepare() -> None:
     compiled, folder = Engine().environment, shipped_templates()
     for file in folder.rglob("*.j2"):
         compiled.get_template(str(file.relative_to(folder)))
-    gc.freeze()  # a fork that frees nothing copies nothing
+    gc.freeze()  # a fork that frees nothing copies no pages
 
 
 def _become_netkit(
@@ -144,7 +144,7 @@ def _become_netkit(
 
 
 def assert_refused(done: Done, *words: str, lines: int | None = 1) -> None:
-    """Check that a command refused: exit code 3, plain lines on standard error, nothing else."""
+    """Check that a command refused: exit code 3, plain lines on stderr, nothing else."""
     assert done.returncode == 3, (done.returncode, done.stdout, done.stderr)
     said = done.stderr.splitlines()
     assert said, "nothing was said"

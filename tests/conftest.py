@@ -1,4 +1,4 @@
-"""Shared fixtures: golden files; and the order of the files."""
+"""Shared fixtures: golden files; lanes; and the order of the files."""
 
 import difflib
 import gc
@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, settings
 
 from tests import lanes
 
-# Their asserts are those of several files, and fail with what they found as a test's own do.
+# Their assertions are shared by several files, and print values as those of a test do.
 pytest.register_assert_rewrite("tests.checks.breaking", "tests.facts.written")
-# Machines are shared: how long an example takes says nothing about netkit.
-# A run that passed passes again: new examples are for who looks for them, with --hypothesis-profile=random.
+# Machines are shared: how long an example takes is no property of netkit.
+# A passing run stays reproducible: new examples are drawn with --hypothesis-profile=random only.
 settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "NETKIT_UPDATE_GOLDEN"
@@ -61,12 +61,12 @@ LIVE = {
 DAEMON = "daemon"
 """The mark of other tests that start one: netkit serve, PostgreSQL."""
 WHOLE = "whole"
-"""The mark of more of the same: further platforms, faults and examples of what the default lane runs once."""
+"""The mark of further platforms, faults and examples of what the default lane runs once."""
 LEFT_OUT = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw fewer examples but in the lane whole; the plugin of hypothesis comes next, and loads a profile asked for."""
+    """Draw fewer examples except in the lane whole; hypothesis's plugin runs next, and loads a requested profile."""
     os.environ[lanes.LANE] = WHOLE if config.getoption("--whole") else "default"
     drawn = settings(settings.get_profile("random"), derandomize=True, max_examples=lanes.examples(100))
     settings.register_profile("netkit", drawn)
@@ -74,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of the lanes, which scripts/test gives."""
+    """Add the options of the lanes, which scripts/test passes."""
     lanes = parser.getgroup("lanes")
     lanes.addoption("--quick", action="store_true", help="leave out tests that start daemons, a lab or a browser")
     lanes.addoption("--whole", action="store_true", help=f"run tests marked {WHOLE} too")
@@ -83,7 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect no garbage while tests are collected, and pass over them later: they all stay to the end."""
+    """Disable the garbage collector while tests are collected, and freeze them: they all stay to the end."""
     gc.disable()
     try:
         return (yield)
@@ -96,7 +96,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with files that need a lab, the longest first: labs mostly wait, and what is quick leaves no long end."""
+    """Start with files that need a lab, the longest first: labs mostly wait, and fast tests leave no long tail."""
     if config.getoption("--quick"):
         _leave_out(config, items, _starts_something)
     if not config.getoption("--whole"):
@@ -114,7 +114,7 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item], is_out: Callable
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Report to the controller of xdist what this worker left out; each collects everything."""
+    """Report to the controller of xdist what this worker left out; each collects all tests."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
 

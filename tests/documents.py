@@ -1,8 +1,8 @@
-"""Runs what a page of the documentation shows, in its order, and compares what it says with what the page says.
+"""Runs the commands of a page of the documentation in order, and compares their output with the page.
 
 A page holds blocks of `console`: a line that begins with `$ ` is a command, what follows is its output, in which `…`
 stands for anything: any lines when it is alone, else the rest of a word or line. A command must succeed unless the
-next one is `echo $?`. A block whose head names a file, as in `python checks/naming.py`, is that file.
+next one is `echo $?`. A block whose info string names a file, as in `python checks/naming.py`, is that file.
 """
 
 import os
@@ -25,7 +25,7 @@ ANY, ANY_LINES = ".*", r"(?:.*\n)*?"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a page, and what the page says it prints."""
+    """A command of a page, with its output there."""
 
     typed: str
     shown: tuple[str, ...]
@@ -40,7 +40,7 @@ class File:
 
 
 def steps(page: Path) -> list[Command | File]:
-    """Return what a page tells its reader to do; a page without any is no page to run."""
+    """The steps of a page; a page without any is an error."""
     found = [step for block in BLOCK.finditer(page.read_text(encoding="utf-8")) for step in _steps(block)]
     assert found, f"{page}: nothing to run"
     return found
@@ -56,7 +56,7 @@ def _steps(block: re.Match[str]) -> Iterator[Command | File]:
 
 
 def run(page: Path, folder: Path, timeout_s: float = 300, **variables: str) -> None:
-    """Do what a page shows in a folder of its own, and hold the page to what came of it."""
+    """Run a page in its own folder, and compare it with the output."""
     reported = steps(page)
     path = f"{_programs(folder)}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -82,7 +82,7 @@ def _script(step: Command | File) -> str:
     if isinstance(step, File):
         folder = shlex.quote(str(Path(step.name).parent))
         return f"mkdir -p {folder}; cat > {shlex.quote(step.name)} <<'~~'\n{step.text}~~\n"
-    # A command that reads would read the rest of the page; `echo $?` is to see how the one before ended.
+    # A command that reads stdin would read the rest of the page; `echo $?` prints the previous exit code.
     return f'(exit ${{ended:-0}}); {{ {step.typed}\n}} </dev/null; ended=$?\necho "{MARK}$ended"\n'
 
 

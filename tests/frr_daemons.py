@@ -1,7 +1,7 @@
 """Switches as real FRR in network namespaces, made from nothing but the files netkit rendered.
 
 Each switch gets a namespace, its links as veths, its addresses from netplan.yaml, its kernel settings from sysctl.conf,
-the daemons its daemons file wants, and its frr.conf through vtysh. All of it ends with the `with` block.
+the daemons listed in its daemons file, and its frr.conf through vtysh. All of it ends with the `with` block.
 """
 
 import itertools
@@ -31,7 +31,7 @@ DEADLINE_S = 30.0
 
 
 def _lacks() -> str:
-    """Return what keeps FRR from running here."""
+    """What prevents FRR from running here."""
     if os.geteuid() != 0:
         return "needs root"
     missing = [tool for tool in ("ip", "sysctl", "vtysh", "unshare") if not shutil.which(tool)]
@@ -54,7 +54,7 @@ def run(*command: str | Path, text: str = "") -> str:
 
 
 def until(done: Callable[[], bool], what: Callable[[], str], seconds: float = DEADLINE_S) -> float:
-    """Ask until it is done, and return how long that took; past the deadline, fail with what is wrong."""
+    """Poll until it is done, and return how long that took; past the deadline, fail with the problem."""
     started = time.monotonic()
     while not done():
         if time.monotonic() - started > seconds:
@@ -64,7 +64,7 @@ def until(done: Callable[[], bool], what: Callable[[], str], seconds: float = DE
 
 
 class Vty:
-    """A line to one daemon, as vtysh has it: a command ends with a zero byte, an answer with three and a status."""
+    """A vtysh connection to one daemon: a command ends with a zero byte, an answer with three and a status."""
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -73,7 +73,7 @@ class Vty:
         self.ask("enable")
 
     def _connects(self, path: Path) -> bool:
-        """Whether the daemon takes the line; between making its socket and listening on it, it does not."""
+        """Whether the daemon accepts a connection; between creating its socket and listening on it, it does not."""
         try:
             self._socket.connect(str(path))
         except ConnectionRefusedError:
@@ -81,7 +81,6 @@ class Vty:
         return True
 
     def ask(self, command: str) -> str:
-        """Return what a daemon answers."""
         self._socket.sendall(command.encode() + b"\0")
         answer = bytearray()
         while answer[-4:-1] != b"\0\0\0":
@@ -92,7 +91,6 @@ class Vty:
         return answer[:-4].decode()
 
     def close(self) -> None:
-        """Hang up."""
         self._socket.close()
 
 
@@ -108,7 +106,7 @@ class Box:
 
     @property
     def run_folder(self) -> Path:
-        """Return the folder of the daemons' sockets."""
+        """The folder of the daemons' sockets."""
         return RUN_FOLDER / self.namespace
 
     def start(self, names: Iterable[str]) -> None:
@@ -126,7 +124,7 @@ class Box:
             self.vty[name] = Vty(socket_file)
 
     def vtysh(self, *arguments: str | Path) -> str:
-        """Run vtysh on the daemons of this switch; it must not complain."""
+        """Run vtysh on the daemons of this switch; it must print no error."""
         output = run("vtysh", "-N", self.namespace, "--config_dir", self.folder, *arguments)
         assert not any(line.startswith(("%", "line ")) for line in output.splitlines()), output
         return output
@@ -138,20 +136,19 @@ class Box:
         self.vtysh("-f", file)
 
     def json(self, daemon: str, command: str) -> Any:
-        """Return the answer of a daemon as data."""
+        """The JSON answer of a daemon."""
         return json.loads(self.vty[daemon].ask(command) or "{}")
 
     def log(self, daemon: str) -> str:
-        """Return what a daemon printed."""
+        """The output of a daemon."""
         return (self.folder / f"{daemon}.out").read_text(encoding="utf-8", errors="replace")
 
     def freeze(self) -> None:
-        """Stop the daemons where they are: the links stay up, nobody answers."""
+        """Stop the daemons (SIGSTOP): links stay up, and no daemon answers."""
         for process in self.daemons.values():
             process.send_signal(SIGSTOP)
 
     def thaw(self) -> None:
-        """Let frozen daemons go on."""
         for process in self.daemons.values():
             process.send_signal(SIGCONT)
 
@@ -211,7 +208,7 @@ class RunningFabric:
         self._stack.__exit__(kind, error, trace)
 
     def namespace(self, device: str) -> str:
-        """Return the namespace of a device."""
+        """The namespace of a device."""
         return self._prefix + device
 
     def _build(self, stack: ExitStack) -> None:
@@ -256,18 +253,18 @@ class RunningFabric:
         run("ip", *inside, "-batch", "-", text="".join(f"{command}\n" for command in commands))
 
     def set_links(self, device: str, ports: Sequence[str], state: str) -> None:
-        """Set ports of a device up or down; the other ends notice."""
+        """Set ports of a device up or down; the other ends lose their carrier."""
         self.batch((f"link set {port} {state}" for port in ports), device)
 
 
 def wanted_daemons(text: str) -> list[str]:
-    """Return the daemons a daemons file wants, in the order FRR starts them."""
+    """The daemons that a daemons file enables, in the order FRR starts them."""
     enabled = [line.removesuffix("=yes") for line in text.splitlines() if line.endswith("=yes")]
     return ["zebra", *(name for name in ("bfdd", "bgpd") if name in enabled)]
 
 
 def _netplan(text: str) -> Iterator[str]:
-    """Yield the ip commands that do what networkd would; the management port has no cable here."""
+    """Yield the ip commands that configure what networkd would; the management port has no cable here."""
     network = yaml.safe_load(text)["network"]
     yield "link set lo up"
     for name, bridge in network.get("bridges", {}).items():

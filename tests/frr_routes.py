@@ -1,6 +1,7 @@
-"""What every switch of a fabric should know, worked out from the fabric alone, and what real FRR does know.
+"""The BGP routes every switch of a fabric should have, computed from the design alone, and those that real FRR has.
 
-The first is a path-vector model of a few lines: AS paths are passed on, by the fabric's rules, until nothing changes.
+The former come from a path-vector model of a few lines: AS paths are propagated, by the fabric's rules, until nothing
+changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,13 +12,13 @@ from netkit.design.fabric import Fabric, Switch
 from tests.frr_daemons import RunningFabric, until
 
 Routes = Mapping[str, Mapping[str, frozenset[str]]]
-"""For each switch and prefix, the ports the traffic leaves by."""
+"""For each switch and prefix, the egress ports."""
 
 End = tuple[str, str]
 
 
 def expected(fabric: Fabric, dead: Iterable[End] = ()) -> Routes:
-    """Return the routes BGP should find, by passing AS paths on until nothing changes."""
+    """The routes BGP should find, by propagating AS paths until nothing changes."""
     down = set(dead)
     found: dict[str, dict[str, frozenset[str]]] = {switch.name: {} for switch in fabric.switches}
     for origin in fabric.switches:
@@ -60,7 +61,7 @@ def own_prefixes(switch: Switch) -> list[str]:
 
 
 def observed(running: RunningFabric) -> Routes:
-    """Return the BGP routes that the switches have installed."""
+    """The BGP routes that the switches have installed."""
     return {name: dict(_installed(box.json("zebra", "show ip route bgp json"))) for name, box in running.boxes.items()}
 
 
@@ -95,7 +96,7 @@ def settle(running: RunningFabric, wanted: Routes, when: str) -> float:
 
 
 def as_paths(running: RunningFabric, name: str) -> Iterator[tuple[str, tuple[int, ...], bool]]:
-    """Yield every path in the BGP table of a switch: prefix, AS path, and whether it is one of the best."""
+    """Every path in the BGP table of a switch: prefix, AS path, and whether it is one of the best."""
     table = running.boxes[name].json("bgpd", "show bgp ipv4 unicast json")
     for prefix, paths in table["routes"].items():
         for path in paths:
@@ -103,7 +104,7 @@ def as_paths(running: RunningFabric, name: str) -> Iterator[tuple[str, tuple[int
 
 
 def valley_paths(running: RunningFabric) -> list[str]:
-    """Return every path that goes down and then up again, wherever it stands."""
+    """Every path that goes down and then up again, at any point."""
     tiers = {"leaf": 0, "spine": 1, "core": 2}
     level = {switch.asn: tiers[switch.role] for switch in running.fabric.switches}
     seen = []

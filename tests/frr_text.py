@@ -1,10 +1,10 @@
-"""FRR configuration text, compared as FRR means it: sections of lines in order, defaults left out, names defined."""
+"""FRR configuration text, compared by meaning: sections of lines in order, defaults omitted, names defined."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-# What `show running-config` leaves out because it is the default of `frr defaults traditional`
+# What `show running-config` omits because it is the default of `frr defaults traditional`
 # (docs.frrouting.org: BGP, "bgp ebgp-requires-policy" and "timers bgp"; BFD, the three timers of a profile).
 DEFAULTS = frozenset(
     {
@@ -15,7 +15,7 @@ DEFAULTS = frozenset(
         "transmit-interval 300",
     }
 )
-# What vtysh keeps for itself, so that it says its own and no daemon's: who it is, and where it writes to.
+# Lines of vtysh itself, which belong to no daemon: the host name, and the log.
 OWN_TO_VTYSH = (
     "hostname ",
     "service integrated-vtysh-config",
@@ -41,14 +41,14 @@ USES = {
 
 @dataclass(frozen=True)
 class Line:
-    """A line and how deep it stands."""
+    """A line and its depth."""
 
     depth: int
     text: str
 
 
 def sections(text: str) -> dict[str, list[Line]]:
-    """Return the lines of each section in order; lines that stand alone are in the section of their first words."""
+    """The lines of each section in order; top-level lines are in the section of their first words."""
     found: dict[str, list[Line]] = {}
     header = ""
     for raw in text.splitlines():
@@ -64,12 +64,12 @@ def sections(text: str) -> dict[str, list[Line]]:
 
 
 def names(text: str, patterns: Mapping[str, str]) -> set[tuple[str, str]]:
-    """Return every kind and name that a configuration defines, or uses, depending on the patterns."""
+    """Every kind and name that a configuration defines, or uses, depending on the patterns."""
     return {(kind, name) for kind, pattern in patterns.items() for name in re.findall(pattern, text, re.MULTILINE)}
 
 
 def loose_ends(text: str) -> Iterator[str]:
-    """Yield what is used but not defined, which FRR lets pass, and what is defined but not used."""
+    """Yield names that are used but not defined, which FRR accepts, and names that are defined but not used."""
     defined, used = names(text, DEFINITIONS), names(text, USES)
     yield from (f"{kind} {name} is not defined" for kind, name in sorted(used - defined))
     yield from (f"{kind} {name} is not used" for kind, name in sorted(defined - used))

@@ -1,4 +1,4 @@
-"""Small intents the tests build fabrics from: plain values, as they would stand in a fabric.yaml."""
+"""Small intents for the tests: plain values, as they would be in a fabric.yaml."""
 
 import copy
 from collections.abc import Mapping
@@ -91,13 +91,13 @@ STORAGE_PEER = {
 
 
 def storage(**given: Any) -> dict[str, Any]:
-    """Return the values of a storage network on a pair of switches, with some changed."""
+    """The values of a storage network on a pair of switches, with some changed."""
     nested = {key: {**STORAGE[key], **given.get(key, {})} for key in ("switches", "hosts")}
     return {**copy.deepcopy(STORAGE), **given, **nested}
 
 
 def storage_eos(**given: Any) -> dict[str, Any]:
-    """Return the same on switches with EOS."""
+    """The same on switches with EOS."""
     hardware = {"model": "DCS-7060X6-64PE", "platform": "eos", "version": "4.35.1F", "breakout": "2x400G"}
     cable = {"peer_cable": {"media": "400G-DAC", "length_m": 1}}
     servers = [{"name": "nas1", "ports": ["Ethernet45/1"]}]
@@ -112,14 +112,14 @@ EOS_PEER = {**STORAGE_PEER, "port": "Ethernet40/1"}
 
 
 def values(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the small intent's values with nested changes merged in; a value of None removes the key."""
+    """The small intent's values with nested changes merged in; a value of None removes the key."""
     merged = copy.deepcopy(BASE)
     merge(merged, changes or {})
     return merged
 
 
 def on_platform(platform: str, version: str, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the small intent's values with every switch on one platform and version."""
+    """The small intent's values with every switch on one platform and version."""
     tiers: dict[str, Any] = {role: {**tier, "version": version} for role, tier in ON_PLATFORM[platform].items()}
     merged = values({"switches": tiers, **({"purpose": "lab"} if platform == "frr" else {})})
     merge(merged, changes or {})
@@ -127,7 +127,7 @@ def on_platform(platform: str, version: str, changes: Mapping[str, Any] | None =
 
 
 def fabric(given: Mapping[str, Any]) -> Fabric:
-    """Return the fabric of an intent given as plain values."""
+    """The fabric of an intent given as plain values."""
     return design.build(Intent.model_validate(given), Catalog())
 
 

@@ -1,6 +1,6 @@
-"""What this Python lacks of what the code in some folders takes of the standard library; needs nothing else.
+"""Names of the standard library that the code in some folders uses and this Python lacks; without dependencies.
 
-Run by each Python there is, as `python -I tests/lacking.py FOLDER...`; prints a line for each name it does not have.
+Run by each Python there is, as `python -I tests/lacking.py FOLDER...`; prints a line for each missing name.
 """
 
 import ast
@@ -12,7 +12,7 @@ from types import ModuleType
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield names that stand for modules, and the modules."""
+    """Yield names bound to modules, and the modules."""
     for node in ast.walk(tree):
         for one in node.names if isinstance(node, ast.Import) else ():
             first = one.name.partition(".")[0]
@@ -20,7 +20,7 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def taken(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield what is taken of modules, dotted, and the line."""
+    """Yield the dotted names used of modules, and the line."""
     known = dict(imported(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -32,7 +32,7 @@ def taken(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def dotted(node: ast.expr) -> str:
-    """Return `a.b.c` as it is written; nothing for what is no such name."""
+    """The text `a.b.c` of an attribute chain; empty for any other expression."""
     if isinstance(node, ast.Name):
         return node.id
     before = dotted(node.value) if isinstance(node, ast.Attribute) else ""
@@ -40,7 +40,7 @@ def dotted(node: ast.expr) -> str:
 
 
 def is_there(name: str) -> bool:
-    """Whether modules have a dotted name; what follows after a module's own thing is not looked at."""
+    """Whether modules have a dotted name; attributes of a module's own object are not inspected."""
     found: object = importlib.import_module(name.partition(".")[0])
     for part in name.split(".")[1:]:
         if not isinstance(found, ModuleType):
@@ -55,7 +55,7 @@ def is_there(name: str) -> bool:
 
 
 def lacking(file: Path) -> Iterator[str]:
-    """Yield what a file takes of the standard library and this Python does not have."""
+    """Yield the names of the standard library that a file uses and this Python lacks."""
     try:
         tree = ast.parse(file.read_bytes(), str(file))
     except SyntaxError as error:

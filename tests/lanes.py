@@ -1,4 +1,4 @@
-"""What of a test runs in each lane: all of it in the lane whole, a part of it in the others."""
+"""Which part of a test runs in each lane: all of it in the lane whole, some of it in the others."""
 
 import os
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ def is_whole() -> bool:
 
 
 def examples(count: int) -> int:
-    """Return how many examples of a property are drawn: all in the lane whole, a quarter in the others."""
+    """The number of examples of a property: all in the lane whole, a quarter in the others."""
     return count if is_whole() else max(count // 4, min(count, 5))
 
 
 def daily(values: Iterable[Any], *kept: Any) -> list[ParameterSet]:
-    """Return values as parameters, of which the default lane runs those that are kept."""
+    """Values as parameters, of which the default lane runs the kept ones."""
     values = list(values)
     assert kept
     assert all(one in values for one in kept)

@@ -30,7 +30,7 @@ TESTS_EACH = 60
 TIME_LIMIT_S = 180
 LEFT_OUT = (".git", ".venv", ".bench-venv", ".*_cache", ".hypothesis", "__pycache__", "out")
 CONTROL = ("netkit/plan/group.py", "        if device.changes:\n", "        if not device.changes:\n")
-"""A file, a line of it, and a change of that line which tests notice; else the tests prove nothing here."""
+"""A file, a line of it, and a change of that line which tests notice; otherwise the results are meaningless."""
 COVERAGE = """\
 [run]
 branch = true
@@ -40,7 +40,7 @@ patch = subprocess, fork, _exit
 data_file = {folder}/coverage
 context = ${{NETKIT_TEST-}}
 """
-"""Commands that a test forks measure themselves: they learn from the environment which test they belong to."""
+"""Commands that a test forks measure themselves: the environment names their test."""
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
@@ -75,7 +75,7 @@ class Mutant:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Have coverage note which test runs a line."""
+    """Have coverage record which test runs a line."""
     from coverage import Coverage  # noqa: PLC0415  # only where tests run under coverage
 
     os.environ["NETKIT_TEST"] = item.nodeid
@@ -105,7 +105,7 @@ def main() -> int:
     with TemporaryDirectory(prefix="netkit-mutation-") as folder:
         copy = Path(folder) / ROOT.name
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
-        # By hash: a change within a second and of the same length is compiled again, too.
+        # Validated by hash: a change within a second and of the same length is compiled again, too.
         compileall.compile_dir(copy / "netkit", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
         check_control(tests_of, copy)
         for mutant in chosen:
@@ -118,7 +118,7 @@ def main() -> int:
 
 
 def check_control(tests_of: Callable[[Mutant, random.Random], list[str]], copy: Path) -> None:
-    """Exit unless the tests of one line pass as it is, and notice a change of it that breaks the grouping of plans."""
+    """Exit unless the tests of one line pass unchanged, and notice a change of it that breaks the grouping of plans."""
     name, line, changed = CONTROL
     path = ROOT / name
     text = path.read_text(encoding="utf-8")
@@ -143,7 +143,7 @@ def measure(folder: Path, wanted: Sequence[str]) -> None:
 
 
 def report(folder: Path) -> str:
-    """Return the share of lines and branches that the quick lane runs."""
+    """The share of lines and branches that the quick lane runs."""
     command = [sys.executable, "-m", "coverage", "report", f"--rcfile={folder / 'coveragerc'}", "--format=total"]
     shares = [
         subprocess.run([*command, "--precision=2", *wanted], cwd=ROOT, check=True, capture_output=True, text=True)
@@ -155,7 +155,7 @@ def report(folder: Path) -> str:
 
 
 def tests_by_line(data: Path) -> Callable[[Mutant, random.Random], list[str]]:
-    """Return a function for the tests that execute the lines of a mutant."""
+    """A function that gives the tests that execute the lines of a mutant."""
     from coverage import CoverageData  # noqa: PLC0415  # only where it is installed
 
     seen = CoverageData(basename=str(data))
@@ -164,7 +164,7 @@ def tests_by_line(data: Path) -> Callable[[Mutant, random.Random], list[str]]:
     def tests_of(mutant: Mutant, chance: random.Random) -> list[str]:
         contexts = seen.contexts_by_lineno(str(mutant.path))
         at_lines = {test for line in mutant.lines for test in contexts.get(line, ()) if test}
-        # What runs on import belongs to no test, so any test of the file may notice.
+        # Lines that run on import belong to no test, so any test of the file may notice.
         found = sorted(at_lines or {test for tests in contexts.values() for test in tests if test})
         chance.shuffle(found)
         room = f"tests/{mutant.path.parent.name}/"
@@ -174,7 +174,7 @@ def tests_by_line(data: Path) -> Callable[[Mutant, random.Random], list[str]]:
 
 
 def drawn(chance: random.Random, count: int) -> Iterator[Mutant]:
-    """Yield random lines of the rooms, each with one random change."""
+    """Yield random lines of the packages, each with one random change."""
     paths = sorted(path for room in ROOMS for path in (ROOT / "netkit" / room).rglob("[a-z]*.py"))
     places = [(path, line) for path in paths for line in sorted({line for line, _ in sites(parsed(path))})]
     for path, line in sorted(chance.sample(places, min(count, len(places)))):
@@ -189,7 +189,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def statement_at(tree: ast.Module, line: int) -> range:
-    """Return the lines of the simple statement at a line; only that line of one that holds others."""
+    """The lines of the simple statement at a line; only that line of a compound one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and node.lineno <= line <= (node.end_lineno or 0):
             return range(node.lineno, (node.end_lineno or line) + 1)
@@ -217,7 +217,7 @@ def sites(tree: ast.Module) -> Iterator[tuple[int, Callable[[], str]]]:
 
 
 def _not_code(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what no test could notice: docstrings, annotations, what messages are made of."""
+    """Yield what no test could notice: docstrings, annotations, and parts of messages."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         yield node.value
     elif isinstance(node, ast.AnnAssign | ast.arg) and node.annotation:

@@ -1,6 +1,6 @@
-"""One GPU host in a network namespace of its own: veth rails, and whatever a test lets configure them.
+"""One GPU host in its own network namespace: veth rails, and any configuration that a test runs.
 
-The namespace has no name and no way out, and ends with the process that opened it.
+The namespace has no name and no uplink, and ends with the process that opened it.
 """
 
 import json
@@ -22,7 +22,7 @@ needs_networkd = pytest.mark.skipif(not NETWORKD.exists(), reason="systemd-netwo
 
 @dataclass(frozen=True)
 class Lookup:
-    """One question to the routing tables; empty parts are left out."""
+    """One query of the routing tables; empty parts are left out."""
 
     to: str
     source: str = ""
@@ -30,7 +30,7 @@ class Lookup:
 
     @property
     def command(self) -> str:
-        """Return the question as iproute2 wants it."""
+        """The query in iproute2 syntax."""
         return f"route get {self.to}" + f" from {self.source}" * bool(self.source) + f" oif {self.oif}" * bool(self.oif)
 
 
@@ -44,7 +44,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What the kernel of the namespace held, and what it answered."""
+    """The kernel state of the namespace, and its answers."""
 
     routes: list[dict[str, Any]]
     rules: list[dict[str, Any]]
@@ -54,7 +54,7 @@ class Kernel:
 
 
 def rails_up(interfaces: Iterable[str]) -> list[str]:
-    """Return commands that make rails with a far end, as a cable would."""
+    """Commands that make rails with a far end, as a cable would."""
     lines = ["mount --make-rprivate /", "ip link set lo up"]
     for name in interfaces:
         lines += [f"ip link add {name} type veth peer name far-{name}", f"ip link set far-{name} up"]
@@ -62,7 +62,7 @@ def rails_up(interfaces: Iterable[str]) -> list[str]:
 
 
 def networkd(units: Path, rules: int, routes: int) -> list[str]:
-    """Return commands that run systemd-networkd on a folder of units until that many rules and routes are there."""
+    """Commands that run systemd-networkd on a folder of units until that many rules and routes exist."""
     return [
         "mount -t tmpfs none /run",
         "mount -t tmpfs none /etc/systemd/network",

@@ -1,11 +1,11 @@
 """Stand-ins for mlnx_qos, dcb and ethtool: one program under three names.
 
 State lives in $SHIM_STATE (by interface, as marshal writes it). Every call that changes something is appended to
-$SHIM_LOG. What the state lists under `stuck` is accepted with exit code 0 and then forgotten, as firmware does now and
-then.
+$SHIM_LOG. What the state lists under `stuck` is accepted with exit code 0 and then forgotten, as firmware sometimes
+does.
 """
 
-# These programs start thousands of times: importing json or pathlib would double what that takes.
+# These programs start thousands of times: importing json or pathlib would double their run time.
 # ruff: noqa: PTH119, PTH123
 from __future__ import annotations
 

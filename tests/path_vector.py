@@ -1,4 +1,4 @@
-"""BGP in miniature, written without a look at how netkit checks for valleys: what routes does every switch accept?"""
+"""A miniature BGP, written independently of netkit's valley check: which routes does every switch accept?"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from netkit.design import Fabric
 
 LEVEL = {"leaf": 0, "spine": 1, "core": 2}
-OWN_AS_LIMIT = 3  # how often allowas-in takes the own AS number, by default
+OWN_AS_LIMIT = 3  # how often allowas-in accepts the own AS number, by default
 Adjacency = frozenset[str]
 
 
 @dataclass(frozen=True)
 class Route:
-    """A way to a leaf: the switches from the receiver on, and the AS path as received."""
+    """A path to a leaf: the switches from the receiver on, and the AS path as received."""
 
     nodes: tuple[str, ...]
     as_path: tuple[int, ...]
@@ -31,7 +31,7 @@ class Network:
                 self.peers[session.device].append(session.peer)
 
     def accepted(self, origin: str) -> dict[str, dict[str, Route]]:
-        """Return, for each switch and neighbour, the route to a leaf that the switch accepted, once all is quiet."""
+        """For each switch and neighbor, the route to a leaf that the switch accepted after convergence."""
         held: dict[str, dict[str, Route]] = {name: {} for name in self.peers}
         for _ in range(4 * len(self.peers) + 8):
             news: dict[str, dict[str, Route]] = {name: {} for name in self.peers}
@@ -51,15 +51,15 @@ class Network:
         raise AssertionError("BGP did not converge")
 
     def best(self, routes: Mapping[str, Route]) -> Route | None:
-        """Return the route a switch uses and announces."""
+        """The route a switch uses and advertises."""
         return min(routes.values(), key=lambda route: (len(route.as_path), route.nodes), default=None)
 
     def passes_on(self, name: str) -> bool:
-        """Whether a switch announces what others announced to it."""
+        """Whether a switch advertises what others advertised to it."""
         return self.level[name] > 0 or self.fabric.routing.leaf_exports_all
 
     def takes(self, name: str, route: Route) -> bool:
-        """Whether a switch accepts a route: its own AS number must not be in it, or not too often."""
+        """Whether a switch accepts a route: its own AS number may appear only a limited number of times."""
         return route.as_path.count(self.asn[name]) <= (OWN_AS_LIMIT if self.fabric.routing.allowas_in else 0)
 
     def valleys(self, route: Route) -> Iterator[str]:
@@ -70,17 +70,16 @@ class Network:
 
 
 def leaves(fabric: Fabric) -> list[str]:
-    """Return the names of the leaves."""
     return [leaf.name for leaf in fabric.tier("leaf")]
 
 
 def adjacencies(fabric: Fabric) -> list[Adjacency]:
-    """Return every pair of switches that are cabled to each other."""
+    """Every pair of switches that are cabled to each other."""
     return sorted({frozenset((session.device, session.peer)) for session in fabric.sessions()}, key=sorted)
 
 
 def valley_switches(fabric: Fabric) -> set[str]:
-    """Return the switches at which some accepted path turns up again, with all links up or any one down."""
+    """The switches at which some accepted path turns up again, with all links up or any one down."""
     found: set[str] = set()
     for down in (frozenset[str](), *adjacencies(fabric)):
         network = Network(fabric, down)
@@ -92,7 +91,7 @@ def valley_switches(fabric: Fabric) -> set[str]:
 
 
 def unreached(fabric: Fabric, down: Adjacency = frozenset()) -> set[tuple[str, str]]:
-    """Return the pairs of leaves between which there is no route."""
+    """The pairs of leaves between which there is no route."""
     network = Network(fabric, down)
     return {
         (name, origin)
@@ -103,7 +102,7 @@ def unreached(fabric: Fabric, down: Adjacency = frozenset()) -> set[tuple[str, s
 
 
 def with_policy(fabric: Fabric, *, leaf_exports_all: bool, allowas_in: bool, asns: Mapping[str, int]) -> Fabric:
-    """Return the fabric under another routing policy, without asking whether it is a wise one."""
+    """The fabric under another routing policy, without validation."""
     routing = replace(fabric.routing, leaf_exports_all=leaf_exports_all, allowas_in=allowas_in)
     switches = tuple(
         replace(

@@ -15,7 +15,7 @@ Values = dict[str, Any]
 
 
 def slots(ceiling: int) -> st.SearchStrategy[str]:
-    """Return a strategy of slot lists up to a ceiling, such as `1,3`."""
+    """A strategy of slot lists up to a ceiling, such as `1,3`."""
     chosen = st.sets(st.integers(1, ceiling), min_size=1)
     return chosen.map(lambda found: ",".join(map(str, sorted(found))))
 
@@ -27,7 +27,7 @@ MANAGEMENT_V6 = {"pool_v6": "2001:db8:18::/64", "gateway_v6": "2001:db8:18::1"}
 
 @st.composite
 def units(draw: st.DrawFn, ceilings: dict[str, int], rails: int, *, single: bool) -> list[Values]:
-    """Return entries for some of the units there may be, in any order."""
+    """Entries for some of the possible units, in any order."""
     places = [(pod, number) for pod in range(1, ceilings["pods"] + 1) for number in range(1, ceilings["units"] + 1)]
     count = 1 if single else min(len(places), 4)
     chosen = draw(st.lists(st.sampled_from(places), min_size=1, max_size=count, unique=True))
@@ -36,7 +36,7 @@ def units(draw: st.DrawFn, ceilings: dict[str, int], rails: int, *, single: bool
 
 @st.composite
 def unit(draw: st.DrawFn, pod: int, number: int, ceilings: dict[str, int], rails: int) -> Values:
-    """Return one unit: some hosts, all rails or some of them."""
+    """One unit: some hosts, all rails or some of them."""
     entry: Values = {"pod": pod, "unit": number, "hosts": draw(slots(ceilings["hosts_per_unit"]))}
     if draw(st.booleans()):
         some = draw(st.sets(st.integers(0, rails - 1), min_size=1))
@@ -48,7 +48,7 @@ def unit(draw: st.DrawFn, pod: int, number: int, ceilings: dict[str, int], rails
 
 @st.composite
 def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-tier", "rail-only")) -> Values:
-    """Return the values of a valid intent."""
+    """The values of a valid intent."""
     topology = draw(st.sampled_from(topologies))
     ceilings = {key: draw(st.integers(1, largest)) for key, largest in CEILINGS.items()}
     if topology != "three-tier":
@@ -91,7 +91,7 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
 
 @st.composite
 def guarded(draw: st.DrawFn, of: st.SearchStrategy[Values]) -> Values:
-    """Return an intent with a list of who may manage the switches, where it has no IPv6."""
+    """An intent with a list of management sources, if it has no IPv6."""
     values = draw(of)
     management = values["management"]
     if management is None or "pool_v6" in management or "loopbacks_v6" in values["pools"]:
@@ -101,7 +101,7 @@ def guarded(draw: st.DrawFn, of: st.SearchStrategy[Values]) -> Values:
 
 
 def of_ipv4(values: Values) -> Values:
-    """Return the values without what makes a fabric route IPv6 too."""
+    """The values without those that make a fabric route IPv6 too."""
     kept = ("pools", "management")
     left = {key for part in kept for key in values[part] or {} if "_v6" in key}
     plain = {part: {key: value for key, value in (values[part] or {}).items() if key not in left} for part in kept}
@@ -110,7 +110,7 @@ def of_ipv4(values: Values) -> Values:
 
 @st.composite
 def switches(draw: st.DrawFn, topology: str, ceilings: dict[str, int], rails: int) -> dict[str, Values]:
-    """Return the tiers of a topology, each on a platform of its own."""
+    """The tiers of a topology, each on its own platform."""
     platform = st.sampled_from(sorted(PLATFORMS)).map(lambda name: dict(PLATFORMS[name]))
     tiers: dict[str, Values] = {"leaf": {**draw(platform), "host_breakout": "2x400G"}}
     if topology == "rail-only":
@@ -132,7 +132,7 @@ def switches(draw: st.DrawFn, topology: str, ceilings: dict[str, int], rails: in
 
 @st.composite
 def grown(draw: st.DrawFn) -> tuple[Values, Values]:
-    """Return two intents that differ only in what is installed below the same ceilings, and in its order."""
+    """Two intents that differ only in what is installed below the same ceilings, and in its order."""
     first = draw(intents())
     second: Values = {**first, "switches": {role: dict(tier) for role, tier in first["switches"].items()}}
     kept = draw(st.permutations(first["units"]))[: draw(st.integers(1, len(first["units"])))]

@@ -1,4 +1,4 @@
-"""Who may reach the switches, as the intent says it and each NOS gets it."""
+"""Management access lists: the intent, and its configuration on each NOS."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def files(name: str, **changes: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", NOSES)
-def test_lists_by_other_names_stay_and_those_of_netkit_go_with_the_intent(name: str) -> None:
+def test_lists_by_other_names_stay_and_those_of_netkit_are_removed_with_the_intent(name: str) -> None:
     file, old, new = FOREIGN[name]
     plain, guarded = files(name), files(name, management={"allow": HERE})
     assert old in plain[file]
@@ -44,7 +44,7 @@ def test_lists_by_other_names_stay_and_those_of_netkit_go_with_the_intent(name: 
     assert {change.risk.word for change in removed} == {"low"}
 
 
-def test_a_gateway_that_is_not_in_the_list_is_warned_of() -> None:
+def test_a_gateway_outside_the_list_gives_a_warning() -> None:
     fabric = intents.fabric(intents.values({"management": {"allow": ["198.51.100.0/24"]}}))
     found = [note for note in fabric.notes if note.path == ("management", "allow")]
     assert [(note.severity, note.message) for note in found] == [
@@ -57,7 +57,7 @@ def test_a_gateway_that_is_not_in_the_list_is_warned_of() -> None:
     assert not any(note.path == ("management", "allow") for note in fabric.notes)
 
 
-def test_sonic_refuses_a_list_that_would_drop_bfd_of_a_peer_outside() -> None:
+def test_sonic_refuses_a_list_that_would_drop_bfd_of_an_external_peer() -> None:
     given = {"external": [peer("Ethernet472")], "management": {"allow": HERE}}
     fabric = intents.fabric(intents.on_platform("sonic", "202411", given))
     with pytest.raises(RenderError, match="SONiC drops BFD of peers outside the fabric"):
@@ -65,7 +65,7 @@ def test_sonic_refuses_a_list_that_would_drop_bfd_of_a_peer_outside() -> None:
 
 
 @pytest.mark.parametrize(("address", "refused"), [("192.0.2.1", set()), ("198.51.100.8", {"ssh", "snmp"}), ("", set())])
-def test_a_lab_knows_which_services_an_address_does_not_reach(address: str, refused: set[str]) -> None:
+def test_a_lab_knows_which_services_an_address_cannot_reach(address: str, refused: set[str]) -> None:
     state = SwitchState("leaf01", access={"ssh": ("192.0.2.0/24",), "snmp": ("192.0.2.1/32",)})
     assert state.refused(address) == refused
 
@@ -96,7 +96,7 @@ def edge(name: str, given: dict[str, Any] | None) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", NOSES)
-def test_a_filter_keeps_out_what_pretends_to_be_inside_and_the_control_plane(name: str) -> None:
+def test_a_filter_drops_spoofed_sources_and_traffic_to_the_control_plane(name: str) -> None:
     guarded, plain = edge(name, {}), edge(name, None)
     text = "".join(guarded.values())
     assert all(line in text for line in EDGE_LINES[name]), text
@@ -108,5 +108,5 @@ def test_a_filter_keeps_out_what_pretends_to_be_inside_and_the_control_plane(nam
     )
 
 
-def test_a_filtered_file_is_what_a_nos_takes() -> None:
+def test_a_nos_accepts_a_filtered_file() -> None:
     assert [one for one in eos.problems(edge("eos", {})["eos.cfg"], "4.35.1F") if "access" in one] == []

@@ -99,7 +99,7 @@ def test_a_version_keeps_its_trailing_zero(tmp_path: Path) -> None:
 
 
 def become_nobody() -> None:
-    """Give up root's power to read and write everything; without it, do nothing."""
+    """Drop root's power to read and write everything; without it, do nothing."""
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(65534)
@@ -131,7 +131,7 @@ def test_proc_is_no_output_folder(tmp_path: Path) -> None:
     assert_refused(done, "/proc/netkit-out", "cannot write")
 
 
-def test_an_intent_that_cannot_be_read_is_refused(open_path: Path) -> None:
+def test_an_unreadable_intent_is_refused(open_path: Path) -> None:
     fabric = open_path / "fabric"
     (fabric / "fabric.yaml").chmod(0)
     assert_refused(run("validate", "--fabric", fabric, before=become_nobody), "fabric.yaml", "ermission denied")
@@ -195,7 +195,7 @@ def on_full_disk(tmp_path: Path, size_kib: int, previous: Path | str = "") -> Do
     )
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
     assert_refused(on_full_disk(tmp_path, 40), "no space left on device")
     assert (tmp_path / "after").read_text(encoding="utf-8") == ""
 
@@ -215,7 +215,7 @@ def test_a_full_disk_leaves_the_previous_output_whole(tmp_path: Path) -> None:
     assert (tmp_path / "after").read_text(encoding="utf-8") == before
 
 
-def test_a_full_standard_output_is_told() -> None:
+def test_a_full_standard_output_is_reported() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(
             [*NETKIT, "schema"],
@@ -346,7 +346,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def test_a_new_interpreter_says_the_same(tmp_path: Path) -> None:
+def test_a_new_interpreter_prints_the_same(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text("rails: two\n", encoding="utf-8")
     for arguments in (("validate", "--fabric", str(tmp_path)), ("validate",), ("plant",)):
         quick, slow = run(*arguments), start(*arguments)

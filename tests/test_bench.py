@@ -1,4 +1,4 @@
-"""The benchmark runs, measures every row, and tells apart what it measured and what is absent. No figure is judged."""
+"""The benchmark runs, measures every row, and distinguishes measured from absent values. No figure is judged."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def test_a_comparison_of_snapshots_is_measured_beside_reading_them(tmp_path: Pat
 @needs_lab
 @needs_rabbitmq
 @pytest.mark.whole
-def test_a_fleet_is_measured_beside_one_process_on_what_a_lab_answered(tmp_path: Path) -> None:
+def test_a_fleet_is_measured_beside_one_process_on_recorded_answers_of_a_lab(tmp_path: Path) -> None:
     written = tmp_path / "fleet.json"
     answers = tmp_path / "answers.json"
     command = [sys.executable, "-m", "bench.fleet", "--quick", "--json", str(written), "--answers", str(answers)]
@@ -111,7 +111,7 @@ def test_the_pull_requests_that_are_measured_change_the_superpod() -> None:
 
 
 @pytest.mark.whole
-def test_plans_are_measured_cold_and_remembered(tmp_path: Path) -> None:
+def test_plans_are_measured_with_and_without_the_cache(tmp_path: Path) -> None:
     written = tmp_path / "planning.json"
     command = [sys.executable, "-m", "bench.planning", "--quick", "--no-peer", "--platforms", "nvue"]
     done = subprocess.run(
@@ -137,7 +137,7 @@ def test_a_quick_run_judges_a_healthy_fabric_and_finds_it_healthy(tmp_path: Path
 
 
 @pytest.mark.whole
-def test_a_missing_peer_is_absent_not_measured(quick: tuple[dict[str, Any], str]) -> None:
+def test_a_missing_peer_is_absent_and_not_measured(quick: tuple[dict[str, Any], str]) -> None:
     found, table = quick
     assert found["peer"] == {"name": "pyavd", "version": "", "state": "absent"}
     assert found["ratios"] == {}
@@ -184,7 +184,7 @@ def test_a_run_is_accounted_with_its_children(tmp_path: Path) -> None:
 
 
 def measured_by_a_small_process(code: str, folder: Path) -> dict[str, float]:
-    """Measure from a fresh interpreter, as the benchmark does: what starts a program lends it its own peak memory."""
+    """Measure from a fresh interpreter, as the benchmark does: a child starts with the peak memory of its parent."""
     starter = (
         "import dataclasses, json, pathlib, sys; from bench.measure import run;"
         "print(json.dumps(dataclasses.asdict(run([sys.executable, '-c', sys.argv[1]], pathlib.Path(sys.argv[2])))))"
@@ -207,7 +207,7 @@ def test_output_without_the_lossless_class_is_not_measured(tmp_path: Path) -> No
         task.measure(tmp_path)
 
 
-def test_tasks_take_turns_and_rare_ones_are_spread(tmp_path: Path) -> None:
+def test_tasks_are_interleaved_and_rare_ones_are_spread(tmp_path: Path) -> None:
     nothing = (sys.executable, "-c", "pass")
     often, rare = Task("often", "a", nothing, 4), Task("rare", "b", nothing, 2)
     assert [task.name for task in measure_all([often, rare], tmp_path)] == ["often", "often", "rare"] * 2
@@ -225,7 +225,7 @@ def test_every_run_of_netkit_starts_without_the_callers_python_settings(
 
 
 def bench_of(tmp_path: Path) -> Bench:
-    """Return a full benchmark whose runs are made up: one second and 50 MB each, 2 ms for each device."""
+    """A full benchmark with made-up runs: one second and 50 MB each, 2 ms for each device."""
     programs = Programs(tmp_path / "netkit", tmp_path / "python")
     found = make(tmp_path, programs, ("eos",), runs=1, growth_runs=1, quick=False)
     for task in found.main:
@@ -243,13 +243,13 @@ def test_start_up_does_not_count_as_growth(tmp_path: Path) -> None:
     assert flatness["cpu_ms_per_device"] == pytest.approx((0.25 / 160 + 0.002) / (0.25 / 8000 + 0.002), abs=0.001)
 
 
-def test_growth_is_told_from_the_least_disturbed_runs(tmp_path: Path) -> None:
+def test_growth_is_computed_from_the_least_disturbed_runs(tmp_path: Path) -> None:
     found = bench_of(tmp_path)
     found.growth[-1].samples.append(Sample(40.0, 40.0, 50.0, PACE_S))
     assert growth(found)["flatness"]["cpu_ms_per_device_after_start_up"] == 1.0
 
 
-def test_a_missed_budget_is_told_apart_from_a_kept_one(tmp_path: Path) -> None:
+def test_a_missed_budget_is_distinguished_from_a_kept_one(tmp_path: Path) -> None:
     found = bench_of(tmp_path)
     kept = {
         "render eos": True,

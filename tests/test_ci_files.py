@@ -1,4 +1,4 @@
-"""The CI files people copy: their steps, run here in a repository with a change in it."""
+"""The CI files that users copy: their steps, run here in a repository with a change in it."""
 
 import json
 import os
@@ -51,7 +51,7 @@ else:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """Return a clone whose branch drains a spine, beside programs that only write down how they were called."""
+    """A clone whose branch drains a spine, beside programs that only record their arguments."""
     clone = cloned(tmp_path, lambda folder: shutil.copytree(ROOT / FABRIC, folder))
     with (clone / FABRIC / "fabric.yaml").open("a", encoding="utf-8") as stream:
         stream.write("\noverrides: {spine02: {drain: true}}\n")
@@ -59,7 +59,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 def cloned(tmp_path: Path, write: Callable[[Path], object]) -> Path:
-    """Return a clone of a repository with a fabric."""
+    """A clone of a repository with a fabric."""
     origin, clone = tmp_path / "origin", tmp_path / "clone"
     write(origin / FABRIC)
     git(origin, "init", "-q", "-b", "main")
@@ -75,7 +75,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 def in_shell(clone: Path, script: str, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a step as a runner does; programs that reach out write down how they were called, and stay here."""
+    """Run a step as a runner does; programs that would use the network only record their arguments."""
     programs = clone.parent / "programs"
     programs.mkdir(exist_ok=True)
     for name in ("pip", "apt-get"):
@@ -99,7 +99,7 @@ def called(clone: Path) -> list[str]:
 
 
 def filled(value: str) -> str:
-    """Return a value of a step with the expressions of GitHub in it filled in."""
+    """A value of a step with the expressions of GitHub in it filled in."""
     known = {
         "github.base_ref": "main",
         "github.token": "token",
@@ -115,7 +115,7 @@ def filled(value: str) -> str:
 
 
 def github_steps(document: Mapping[str, Any], job: str = "dry-run") -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield the script and the variables of each step that has a script."""
+    """The script and the variables of each step that has a script."""
     is_action = "runs" in document
     steps = document["runs"]["steps"] if is_action else document["jobs"][job]["steps"]
     shared = {} if is_action else document["env"]
@@ -125,7 +125,7 @@ def github_steps(document: Mapping[str, Any], job: str = "dry-run") -> Iterator[
 
 
 def comments(clone: Path) -> dict[int, str]:
-    """Return the comments of the pull request by their numbers."""
+    """The comments of the pull request by their numbers."""
     return {one["id"]: one["body"] for one in json.loads((clone.parent / "comments").read_text(encoding="utf-8"))}
 
 
@@ -147,7 +147,7 @@ def test_the_steps_of_github_comment_the_plan(clone: Path, file: str) -> None:
 
 
 @GITHUB_FILES
-def test_what_came_to_the_base_since_is_no_part_of_the_change(clone: Path, file: str) -> None:
+def test_commits_on_the_base_since_then_are_not_part_of_the_change(clone: Path, file: str) -> None:
     document = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
     git(clone, "commit", "-q", "-a", "-m", "drain")
     origin = clone.with_name("origin")
@@ -163,14 +163,14 @@ def test_what_came_to_the_base_since_is_no_part_of_the_change(clone: Path, file:
 
 
 @pytest.mark.parametrize("file", ["docs/ci/github.yml", "action.yml"])
-def test_the_base_of_github_is_where_the_branch_began(file: str) -> None:
+def test_the_base_of_github_is_the_merge_base(file: str) -> None:
     document = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
     base = document["inputs"]["base"]["default"] if "inputs" in document else document["env"]["BASE"]
     assert base == "origin/${{ github.base_ref }}..."
 
 
 def test_runs_of_forks_do_not_try_to_comment() -> None:
-    """Their token may not; the dry run is in the summary all the same."""
+    """Their token lacks the permission; the dry run is in the summary anyway."""
     github, action = (
         yaml.safe_load((ROOT / file).read_text(encoding="utf-8")) for file in ("docs/ci/github.yml", "action.yml")
     )
@@ -215,7 +215,7 @@ def test_a_run_without_a_plan_leaves_the_comment(clone: Path, job: str) -> None:
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 @GITHUB_FILES
-def test_the_filter_finds_what_the_bot_wrote_of_this_fabric(file: str) -> None:
+def test_the_filter_finds_the_comments_of_the_bot_on_this_fabric(file: str) -> None:
     document = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
     (expression,) = {variables["OURS"] for _, variables in github_steps(document) if "OURS" in variables}
     found = [
@@ -238,7 +238,7 @@ def test_no_file_installs_the_other_netkit(file: str) -> None:
     assert "another project" in text
 
 
-def test_nothing_tells_people_to_install_the_other_netkit() -> None:
+def test_no_page_recommends_installing_the_other_netkit() -> None:
     places = [*(ROOT / "netkit").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     wrong = re.compile(r"pip install ['\"]?netkit\b(?!-fabric)")
     assert [str(file) for file in places if wrong.search(file.read_text(encoding="utf-8"))] == []
@@ -289,7 +289,7 @@ def gitlab_variables(api: str) -> dict[str, str]:
     }
 
 
-def test_the_steps_of_gitlab_write_one_note_and_keep_it_up_to_date(clone: Path) -> None:
+def test_the_steps_of_gitlab_write_one_note_and_update_it(clone: Path) -> None:
     job = gitlab_job()
     with gitlab() as server:
         for _ in range(2):
@@ -322,7 +322,7 @@ def test_only_the_note_of_this_fabric_by_this_token_is_edited(clone: Path) -> No
     assert server.asked == ["PUT 4", "PUT 4"]
 
 
-def test_a_note_that_gitlab_does_not_take_is_told_in_a_line(clone: Path) -> None:
+def test_a_note_that_gitlab_rejects_is_reported_in_one_line(clone: Path) -> None:
     (line,) = gitlab_job()["after_script"]
     (clone / "plan.md").write_text("plan\n", encoding="utf-8")
     with gitlab() as server:
@@ -340,7 +340,7 @@ def test_a_canceled_job_of_gitlab_writes_no_note(clone: Path) -> None:
     assert server.asked == []
 
 
-def test_an_intent_that_is_refused_ends_the_run_at_its_line(clone: Path) -> None:
+def test_a_refused_intent_ends_the_run_at_its_line(clone: Path) -> None:
     file = clone / FABRIC / "fabric.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("rails: 8", "rails: 99"), encoding="utf-8")
     done = in_shell(clone, 'netkit validate --fabric "$FABRIC"', {"FABRIC": FABRIC})

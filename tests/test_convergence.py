@@ -1,6 +1,6 @@
 """Fabrics as netkit renders them, converging in real FRR: nothing missing, nothing extra, and never a valley.
 
-The fabrics run side by side, because a fabric spends its time waiting; each test takes the result of its own.
+The fabrics run in parallel, because a fabric spends its time waiting; each test takes its own result.
 """
 
 import ctypes
@@ -68,7 +68,7 @@ def files(fabric: Fabric) -> dict[str, Mapping[str, str]]:
 
 
 def failures(fabric: Fabric) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield every single link and every single switch above the leaves, as ports that go down on one device."""
+    """Every single link and every single switch above the leaves, as ports that go down on one device."""
     for link in fabric.links():
         if link.kind != "host":
             yield f"{link.device}:{link.port} down", link.device, [link.port]
@@ -86,7 +86,7 @@ def assert_leaves_miss_nothing(fabric: Fabric, found: Routes, when: str) -> None
 
 
 def failures_survived(kind: str) -> int:
-    """Return how many single failures a fabric lived through, one after the other."""
+    """How many single failures a fabric survived, one after the other."""
     fabric = designed(FABRICS[kind])
     whole, events = expected(fabric), list(failures(fabric))
     with RunningFabric(fabric, files(fabric)) as running:
@@ -115,7 +115,7 @@ def assert_every_uplink_is_used(fabric: Fabric, found: Routes) -> None:
 
 
 def socket_in(namespace: str) -> socket.socket:
-    """Return a UDP socket of a namespace; a thread of its own enters it, so that nothing else does."""
+    """A UDP socket of a namespace; a thread enters the namespace, so that nothing else does."""
     opened: list[socket.socket] = []
 
     def enter() -> None:
@@ -132,7 +132,7 @@ def socket_in(namespace: str) -> socket.socket:
 
 
 def assert_rails_carry_full_size_packets(running: RunningFabric) -> None:
-    """Send one packet of the hosts' full MTU from each NIC to every other NIC of its rail, not to be fragmented."""
+    """Send one packet of the hosts' full MTU from each NIC to every other NIC of its rail, without fragmentation."""
     for rail in running.fabric.rails:
         ends = [(host, nic) for host in running.fabric.hosts for nic in host.nics if nic.rail == rail.number]
         assert len(ends) > 1
@@ -143,7 +143,7 @@ def assert_rails_carry_full_size_packets(running: RunningFabric) -> None:
 def _send(running: RunningFabric, sender: Host, source: Nic, receiver: Host, target: Nic) -> None:
     payload = os.urandom(sender.mtu_bytes - UDP_HEADERS)
     with socket_in(running.namespace(sender.name)) as outgoing, socket_in(running.namespace(receiver.name)) as incoming:
-        # Ports of their own each time: a program that starts just now holds the last ones open for a moment.
+        # Different ports each time: a program that starts now holds the last ones open for a moment.
         incoming.bind((target.address, 0))
         incoming.settimeout(0.5)
         outgoing.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, DO_NOT_FRAGMENT)
@@ -160,7 +160,7 @@ def _send(running: RunningFabric, sender: Host, source: Nic, receiver: Host, tar
 
 
 def rail_only_leaves_carry_their_rail() -> dict[str, dict[str, list[str]]]:
-    """Return, for each attachment, which daemons each leaf runs."""
+    """For each attachment, the daemons of each leaf."""
     ran = {}
     for attachment in ("p2p", "vlan"):
         fabric = designed({**RAIL_ONLY, "attachment": attachment})
@@ -171,7 +171,7 @@ def rail_only_leaves_carry_their_rail() -> dict[str, dict[str, list[str]]]:
 
 
 def leaf_announces_only_its_own() -> dict[str, set[str]]:
-    """Return what a leaf with p2p hosts announces, and what it suppresses."""
+    """What a leaf with p2p hosts advertises, and what it suppresses."""
     fabric = designed()
     with RunningFabric(fabric, files(fabric)) as running:
         settle(running, expected(fabric), "after boot")
@@ -194,14 +194,14 @@ def _wrong_neighbor_stays_down(running: RunningFabric, leaf: Switch, uplink: str
         return str(line.json("bgpd", f"show bgp neighbors {uplink} json")[uplink]["bgpState"])
 
     until(lambda: state() != "Established", lambda: "a neighbour with the wrong AS number was not dropped")
-    # Both ends try again every second: had they agreed, they would be back by then.
+    # Both ends retry every second: a session that could establish would be up by then.
     for _ in range(20):
         time.sleep(0.25)
         assert state() != "Established"
 
 
 def drains_move_traffic_without_ending_a_session() -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many sessions each switch has, and how many never went down while it and others were drained."""
+    """How many sessions each switch has, and how many never went down while it and others were drained."""
     fabric = designed()
     with RunningFabric(fabric, files(fabric)) as running:
         settle(running, expected(fabric), "after boot")
@@ -227,7 +227,7 @@ def _drain(running: RunningFabric, name: str, override: Mapping[str, Any]) -> No
 
 
 def _drained(fabric: Fabric, spines_between: Callable[[set[str]], set[str]]) -> Routes:
-    """Return the expected routes, with those between two leaves through the given spines only."""
+    """The expected routes, with those between two leaves through the given spines only."""
     wanted = {name: dict(routes) for name, routes in expected(fabric).items()}
     for leaf, origin in permutations(fabric.tier("leaf"), 2):
         spines = spines_between({leaf.name, origin.name})
@@ -237,7 +237,7 @@ def _drained(fabric: Fabric, spines_between: Callable[[set[str]], set[str]]) -> 
 
 
 def _never_down(running: RunningFabric) -> dict[str, int]:
-    """Return how many sessions of each switch are up and have been since they first came up."""
+    """How many sessions of each switch are up and have been since they first came up."""
     counts = {}
     for name, box in running.boxes.items():
         peers = box.json("bgpd", "show bgp ipv4 unicast summary json")["peers"].values()
@@ -246,7 +246,7 @@ def _never_down(running: RunningFabric) -> dict[str, int]:
 
 
 def bfd_finds_a_frozen_spine() -> float:
-    """Return how long it took the leaves to leave a spine whose links stay up."""
+    """How long it took the leaves to abandon a spine whose links stay up."""
     fabric = designed({"routing": {"keepalive_s": 20, "hold_s": 60, "connect_s": 1}})
     with RunningFabric(fabric, files(fabric)) as running:
         settle(running, expected(fabric), "after boot")
@@ -270,7 +270,7 @@ def _bfd_up(running: RunningFabric) -> bool:
 
 
 def unsafe_routing_shows_its_valley() -> int:
-    """Return how many valleys netkit predicts for a routing it refuses; FRR must take each once its link is down."""
+    """How many valleys netkit predicts for a routing it refuses; FRR must use each once its link is down."""
     safe = designed({"routing": {**TIMERS["routing"], "spine_asn": "unique"}})
     fabric = replace(safe, routing=replace(safe.routing, leaf_exports_all=True))
     assert list(valleys(safe)) == []
@@ -316,7 +316,7 @@ def jobs(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Future[Any]]]:
 
 @pytest.fixture
 def outcome(request: pytest.FixtureRequest, jobs: Mapping[str, Future[Any]]) -> Any:
-    """Return what the fabric of this test came to."""
+    """The result of the fabric of this test."""
     return jobs[request.node.name].result()
 
 
@@ -346,5 +346,5 @@ def test_bfd_finds_a_frozen_spine_long_before_the_hold_timer(outcome: float) -> 
     assert outcome < 10  # BFD needs 0.9 s; the hold timer is 60 s
 
 
-def test_frr_takes_the_valleys_netkit_refuses(outcome: int) -> None:
+def test_frr_uses_the_valleys_netkit_refuses(outcome: int) -> None:
     assert outcome == len(designed().tier("leaf"))

@@ -1,4 +1,4 @@
-"""Ctrl-C while netkit runs: it ends with 130 and one line, wherever the interrupt comes."""
+"""Ctrl-C while netkit runs: it ends with 130 and one line, at any point."""
 
 import shutil
 import signal
@@ -17,14 +17,14 @@ REFERENCE = ROOT / "inventory" / "reference"
 
 @pytest.fixture(autouse=True)
 def heard() -> Iterator[None]:
-    """Let what is started hear interrupts, though whoever started the tests in the background has them ignored."""
+    """Restore SIGINT in children, although the tests may run in the background with it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 def interruptible(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    """Start netkit in a session of its own, so that an interrupt reaches it alone."""
+    """Start netkit in its own session, so that an interrupt reaches it alone."""
     return subprocess.Popen(
         [*NETKIT, *arguments],
         cwd=cwd,
@@ -44,7 +44,7 @@ def test_ctrl_c_while_rendering_exits_130_and_leaves_nothing(tmp_path: Path) -> 
     slow.write_text("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", encoding="utf-8")
     with interruptible("render", "--fabric", str(fabric), "-o", str(out), cwd=tmp_path) as started:
         deadline = time.monotonic() + 20
-        while len(list(tmp_path.iterdir())) == 1 and time.monotonic() < deadline:  # until it begins to write
+        while len(list(tmp_path.iterdir())) == 1 and time.monotonic() < deadline:  # until it starts to write
             time.sleep(0.02)
         started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=20)
@@ -53,7 +53,7 @@ def test_ctrl_c_while_rendering_exits_130_and_leaves_nothing(tmp_path: Path) -> 
 
 
 BY_A_CLASS = "" if sys.version_info >= (3, 12) else "interrupted\n"
-"""Until 3.12 a class that is being made turns an interrupt into an error of its own."""
+"""Until 3.12 an interrupt during class creation becomes another exception."""
 HIDDEN = """
 import netkit.cli.app, os, signal, time, weakref
 class Made:
@@ -85,20 +85,20 @@ netkit.cli.main()
     ("where", "said"),
     [("in_an_exec", ""), ("in_a_class", BY_A_CLASS), ("in_the_end_of_a_reference", "")],
 )
-def test_an_interrupt_exits_130_wherever_it_comes(where: str, said: str) -> None:
+def test_an_interrupt_exits_130_at_any_point(where: str, said: str) -> None:
     words = [sys.executable, "-c", HIDDEN.format(where=where)]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
 
 
-def test_an_interrupt_that_is_ignored_stays_ignored() -> None:
+def test_an_ignored_interrupt_stays_ignored() -> None:
     words = ["bash", "-c", 'trap "" INT; exec "$0" -c "$1"', sys.executable, HIDDEN.format(where="in_an_exec")]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 BEGUN = "from netkit.cli import main; print('begun', flush=True); main()"
-"""What the netkit command runs; before its first line the interpreter itself answers to signals."""
+"""The netkit command; before its first line the interpreter itself handles signals."""
 BEFORE_MAIN = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\nKeyboardInterrupt\n'
 
 
@@ -119,6 +119,6 @@ def test_ctrl_c_at_any_moment_ends_without_a_traceback(delay_s: float, tmp_path:
         time.sleep(delay_s)
         started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=60)
-    # What comes when all is done ends the process by the signal: that is 130 to a shell too.
+    # An interrupt after the end of main kills the process by the signal: that is 130 to a shell too.
     assert started.returncode in {0, 130, -signal.SIGINT}
     assert said in {"", "interrupted\n", BEFORE_MAIN}

@@ -1,6 +1,6 @@
-"""Whatever netkit keeps or reads, damaged: a good answer, or plain lines that name the file and exit code 3.
+"""Damaged files that netkit stores or reads: a good answer, or plain lines that name the file and exit code 3.
 
-Never a defect. The lane whole damages more; NETKIT_FUZZ_ROUNDS=1000 has it damage yet more.
+Never a traceback. The lane whole damages more files, NETKIT_FUZZ_ROUNDS=1000 even more.
 """
 
 import json
@@ -43,13 +43,13 @@ NEWER = ((b'"schema": 2', b'"schema": 3'), (b"netkit-sealed:1:", b"netkit-sealed
 
 
 def seeds(count: int, daily: int) -> list[Any]:
-    """Return seeds, of which only the first are tried every day."""
+    """Seeds, of which the default lane uses the first ones."""
     return [pytest.param(seed, marks=[pytest.mark.whole] if seed >= daily else []) for seed in range(count)]
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a state with a finished run and one that was killed, a store, and a fabric with all its files.
+    """A state with a finished run and one that was killed, a store, and a fabric with all its files.
 
     Its devices refuse every connection.
     """
@@ -89,7 +89,7 @@ def is_good(done: Done) -> None:
 
 
 def swapped(value: object, chance: random.Random) -> object:
-    """Return JSON in which one value is of another type."""
+    """JSON in which one value has another type."""
     if isinstance(value, dict) and value and chance.random() < 0.8:
         key = chance.choice(sorted(value))
         return {**value, key: swapped(value[key], chance)}
@@ -130,7 +130,7 @@ def harm_file(file: Path, chance: random.Random) -> str:
 
 
 def commands(top: Path) -> dict[str, tuple[tuple[str | Path, ...], ...]]:
-    """Return what reads what, by folder."""
+    """The commands that read each folder."""
     plan = top / "fabric" / "plan.json"
     return {
         "state": (
@@ -155,7 +155,7 @@ def commands(top: Path) -> dict[str, tuple[tuple[str | Path, ...], ...]]:
 
 @pytest.mark.parametrize("seed", seeds(ROUNDS // 2, DAILY_ROUNDS // 2))
 @pytest.mark.parametrize("place", ["state", "fabric"])
-def test_what_is_damaged_ends_in_plain_lines(place: str, seed: int, whole: Path, tmp_path: Path) -> None:
+def test_damaged_files_end_in_plain_lines(place: str, seed: int, whole: Path, tmp_path: Path) -> None:
     chance = random.Random(f"{place} {seed}")  # noqa: S311
     top = tmp_path / "top"
     shutil.copytree(whole, top)
@@ -168,7 +168,7 @@ def test_what_is_damaged_ends_in_plain_lines(place: str, seed: int, whole: Path,
         is_good(done)
 
 
-def test_nothing_is_damaged_by_the_commands_that_are_tried(whole: Path, tmp_path: Path) -> None:
+def test_the_tested_commands_change_no_file(whole: Path, tmp_path: Path) -> None:
     top = tmp_path / "top"
     shutil.copytree(whole, top)
     for words in (words for each in commands(top).values() for words in each[:5]):
@@ -177,7 +177,7 @@ def test_nothing_is_damaged_by_the_commands_that_are_tried(whole: Path, tmp_path
 
 
 @pytest.mark.parametrize("seed", seeds(ROUNDS, DAILY_ROUNDS))
-def test_a_damaged_run_is_refused_by_all_that_read_it(seed: int, whole: Path, tmp_path: Path) -> None:
+def test_a_damaged_run_is_refused_by_every_command_that_reads_it(seed: int, whole: Path, tmp_path: Path) -> None:
     chance = random.Random(seed)  # noqa: S311
     runs = tmp_path / "runs"
     shutil.copytree(whole / "state" / SITE / "runs", runs)
@@ -205,7 +205,7 @@ def nowhere(name: str) -> Driver:
 
 
 def refused(read: Callable[[], object]) -> str:
-    """Return what a refusal says, if it is one of input."""
+    """The text of a refusal, if it is about input."""
     try:
         read()
     except NetkitError as error:

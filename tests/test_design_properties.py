@@ -1,4 +1,4 @@
-"""What holds for every fabric netkit designs, whatever the intent."""
+"""Properties of every fabric that netkit designs."""
 
 import copy
 from collections import Counter
@@ -30,7 +30,7 @@ def build(values: Values) -> Fabric:
 
 @MANY
 @given(intents())
-def test_no_address_name_or_number_is_given_twice(values: Values) -> None:
+def test_every_address_name_and_number_is_unique(values: Values) -> None:
     fabric = build(values)
     addresses = [switch.loopback for switch in fabric.switches]
     addresses += [switch.management.address for switch in fabric.switches if switch.management]
@@ -52,7 +52,7 @@ def test_no_address_name_or_number_is_given_twice(values: Values) -> None:
 
 @MANY
 @given(intents())
-def test_every_link_has_two_ends_that_agree(values: Values) -> None:
+def test_both_ends_of_every_link_agree(values: Values) -> None:
     fabric = build(values)
     for switch in fabric.switches:
         places = [(port.cage, port.lane_port) for port in switch.ports]
@@ -127,7 +127,7 @@ def test_every_session_has_its_mirror(values: Values) -> None:
 
 
 def place(device: Switch | Host) -> tuple[object, ...]:
-    """Return where a device stands, in words that do not depend on its name or numbers."""
+    """The location of a device, independent of its name and numbers."""
     if isinstance(device, Host):
         return ("host", device.pod, device.unit, device.slot)
     return (device.role, device.pod, device.unit, device.rail, device.slot, device.plane)
@@ -164,7 +164,7 @@ def assert_switch_stayed(switch: Switch, other: Switch) -> None:
 
 @settings(MANY, max_examples=examples(100))
 @given(grown())
-def test_what_stays_never_changes_when_others_come_go_or_change_places(pair: tuple[Values, Values]) -> None:
+def test_remaining_devices_never_change_when_others_are_added_removed_or_moved(pair: tuple[Values, Values]) -> None:
     assert_nothing_moved(build(pair[0]), build(pair[1]))
 
 
@@ -261,7 +261,7 @@ def test_the_valley_check_agrees_with_bgp(values: Values, policy: dict[str, bool
 
 @FEW
 @given(intents(("two-tier", "three-tier")))
-def test_a_fabric_that_stands_has_every_route_with_all_links_up_and_any_one_down(values: Values) -> None:
+def test_a_valid_fabric_has_every_route_with_all_links_up_and_any_one_down(values: Values) -> None:
     fabric = build(values)
     assume(len(fabric.switches) <= 16)
     planes = {leaf.name: leaf.plane for leaf in fabric.tier("leaf")}
@@ -279,7 +279,7 @@ def test_a_fabric_that_stands_has_every_route_with_all_links_up_and_any_one_down
 
 
 def small(topology: str) -> Values:
-    """Return a fabric of two units, or of two pods of which the second has a single leaf."""
+    """A fabric of two units, or of two pods of which the second has a single leaf."""
     base = {"platform": "nvue", "model": "SN5600", "version": "5.16.1", "breakout": "2x400G", "slots": 2}
     values: Values = {
         "name": "small",
@@ -318,7 +318,7 @@ def small(topology: str) -> Values:
 @pytest.mark.parametrize("spine_asn", ["shared", "unique"])
 @pytest.mark.parametrize("leaf_exports_all", [False, True])
 @pytest.mark.parametrize("allowas_in", [False, True])
-def test_each_policy_makes_valleys_where_bgp_says(
+def test_each_policy_makes_valleys_where_bgp_does(
     topology: str, spine_asn: str, *, leaf_exports_all: bool, allowas_in: bool
 ) -> None:
     safe = build({**small(topology), "routing": {"spine_asn": spine_asn}})

@@ -1,4 +1,4 @@
-"""Documentation that comes from the code must be what the code says."""
+"""Generated documentation is up to date, and hand-written pages are consistent with the code."""
 
 import gc
 import importlib
@@ -33,7 +33,7 @@ def loaded() -> Iterator[ModuleType]:
         yield importlib.import_module("generate")
 
 
-def test_pages_that_come_from_the_code_are_up_to_date(generate: ModuleType) -> None:
+def test_generated_pages_are_up_to_date(generate: ModuleType) -> None:
     pages = generate.pages()
     assert {file for file in pages if file.parent.name == "verbs"} == set((ROOT / "docs" / "verbs").glob("*.md"))
     for file, text in pages.items():
@@ -49,7 +49,7 @@ def test_every_verb_has_examples_and_no_other_has(generate: ModuleType) -> None:
 
 
 class _Recorder:
-    """Stands in for the module of a verb, and does nothing: what matters here is that the command line gets there."""
+    """Stands in for the module of a verb, and does nothing: only parsing of the command line is tested."""
 
     def __init__(self, name: str, reached: list[str]) -> None:
         self._name, self._reached = name, reached
@@ -59,7 +59,7 @@ class _Recorder:
 
 
 def shown_commands() -> Iterator[tuple[str, str]]:
-    """Yield every netkit command in a block of a page that people may copy, with the page."""
+    """Every netkit command in a block of a page, with the page."""
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         for block in SHOWN.findall(page.read_text(encoding="utf-8")):
             for line in block.splitlines():
@@ -68,12 +68,12 @@ def shown_commands() -> Iterator[tuple[str, str]]:
                     yield page.name, command
 
 
-def test_the_command_line_takes_every_command_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_shown_can_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     reached: list[str] = []
     recorders = SimpleNamespace(import_module=lambda name: _Recorder(name, reached))
     monkeypatch.setattr("netkit.cli.verbs.options.importlib", recorders)
     monkeypatch.setattr(gc, "disable", lambda: None)
-    monkeypatch.setattr(typer.main, "get_command", cache(typer.main.get_command))  # to make it takes most of the time
+    monkeypatch.setattr(typer.main, "get_command", cache(typer.main.get_command))  # building it takes most of the time
     shown = {command: page for page, command in shown_commands() if command != "netkit version"}
     assert len(shown) > 80
     for number, (command, page) in enumerate(shown.items(), 1):
@@ -88,14 +88,14 @@ def test_every_key_of_an_intent_has_a_meaning(generate: ModuleType) -> None:
     assert silent == [], "give the field a description"
 
 
-def test_readme_shows_the_reference_fabric_as_it_is() -> None:
+def test_readme_shows_the_real_reference_fabric() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     intent = (ROOT / "inventory" / "reference" / "fabric.yaml").read_text(encoding="utf-8")
     assert intent.strip() in readme
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors that GitHub and GitLab give the headings of a page."""
+    """The anchors that GitHub and GitLab give the headings of a page."""
     prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     titles = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
@@ -122,19 +122,19 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert unreached == [], "link it from README.md, section Read on"
 
 
-def test_every_check_says_what_a_failure_means() -> None:
+def test_every_check_explains_its_failure() -> None:
     silent = [check.name for check in catalog.load().values() if not check.text.partition("\n\n")[2]]
     assert silent == []
 
 
-def test_every_variable_netkit_reads_is_told() -> None:
+def test_every_environment_variable_is_documented() -> None:
     read = {name for file in (ROOT / "netkit").rglob("*.py") for name in VARIABLE.findall(file.read_text("utf-8"))}
     reported = set(VARIABLE.findall((ROOT / "docs" / "files.md").read_text(encoding="utf-8")))
     assert {"NETKIT_STORE", "NETKIT_LAB_DIR"} <= read
     assert sorted(read - reported) == []
 
 
-def test_settings_and_manifests_the_docs_show_are_accepted(tmp_path: Path) -> None:
+def test_settings_and_manifests_in_the_docs_are_valid(tmp_path: Path) -> None:
     def shown(page: str) -> str:
         return YAML.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))[0]  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""What runs the documentation notices when a page says something that is not so."""
+"""The runner of the documentation notices pages that are wrong."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def ran(folder: Path, text: str) -> None:
     ],
     ids=["as shown", "lines left out", "words left out", "a failure that is shown", "a file, and a folder that stays"],
 )
-def test_a_page_that_is_right_passes(text: str, tmp_path: Path) -> None:
+def test_a_correct_page_passes(text: str, tmp_path: Path) -> None:
     ran(tmp_path, text)
 
 
@@ -38,6 +38,6 @@ def test_a_page_that_is_right_passes(text: str, tmp_path: Path) -> None:
     ],
     ids=["more is said", "less is said", "a failure nobody asks for", "nothing to run"],
 )
-def test_a_page_that_is_wrong_fails(text: str, tmp_path: Path) -> None:
+def test_a_wrong_page_fails(text: str, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"page\.md"):
         ran(tmp_path, text)

@@ -1,4 +1,4 @@
-"""EOS: golden files, the grammar, and what the lines mean together."""
+"""EOS: golden files, the grammar, and the combined meaning of lines."""
 
 import re
 from dataclasses import replace
@@ -75,7 +75,7 @@ def first_boot(fabric: Fabric, name: str) -> dict[str, str]:
 
 
 def block(text: str, header: str) -> list[str]:
-    """Return the lines of one section, stripped, without marks."""
+    """The lines of one section, stripped, without separators."""
     lines = text.splitlines()
     start = lines.index(header) + 1
     end = next(number for number in range(start, len(lines)) if not lines[number].startswith(" "))
@@ -108,7 +108,7 @@ def test_first_boot_needs_a_management_address() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("changes", EXTRAS.values(), ids=EXTRAS)
-def test_every_line_is_one_eos_knows(version: str, changes: dict[str, Any]) -> None:
+def test_every_line_is_known_to_eos(version: str, changes: dict[str, Any]) -> None:
     fabric = designed(version, changes)
     assert fabric.switches
     for switch in fabric.switches:
@@ -116,7 +116,7 @@ def test_every_line_is_one_eos_knows(version: str, changes: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("routing", [{"leaf_export": "all"}, {"allowas_in": True, "spine_asn": "unique"}], ids=str)
-def test_wider_routing_is_rendered_where_it_admits_no_valley(routing: dict[str, Any]) -> None:
+def test_wider_routing_is_rendered_where_it_permits_no_valley(routing: dict[str, Any]) -> None:
     fabric = designed(
         changes={
             "routing": routing,
@@ -190,7 +190,7 @@ MUTATIONS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS)
-def test_the_grammar_notices(mutation: tuple[str, ...]) -> None:
+def test_the_grammar_detects_errors(mutation: tuple[str, ...]) -> None:
     text = rendered(designed(changes={"attachment": "vlan"}), "leaf01")
     *replacements, expected = mutation
     for old, new in zip(replacements[::2], replacements[1::2], strict=True):
@@ -234,7 +234,7 @@ def test_speed_keyword_follows_speed_and_lanes(speed_gbps: int, lanes: int, keyw
         (1000, 50, 60, ("50", "60", "1")),
     ],
 )
-def test_watchdog_times_stay_within_what_eos_takes(
+def test_watchdog_times_stay_within_the_range_of_eos(
     poll_ms: int, detection: int, restoration: int, expected: tuple[str, str, str]
 ) -> None:
     times = eos_qos.watchdog_times(WatchdogTimers(poll_ms, detection, restoration, "drop"))
@@ -242,7 +242,7 @@ def test_watchdog_times_stay_within_what_eos_takes(
 
 
 @pytest.mark.parametrize(("percent", "alpha"), [(1, "1/128"), (10, "1/16"), (50, "1"), (90, "8"), (99, "8")])
-def test_a_queue_alone_stays_within_its_share(percent: int, alpha: str) -> None:
+def test_a_single_queue_stays_within_its_share(percent: int, alpha: str) -> None:
     assert alpha_within(percent) == alpha
 
 
@@ -269,7 +269,7 @@ def test_a_neighbor_drain_names_only_the_ports_towards_it() -> None:
     assert "unit System" not in text
 
 
-def test_a_drain_leaves_every_session_as_it_was() -> None:
+def test_a_drain_leaves_every_session_up() -> None:
     before, after = (rendered(designed(changes=changes), "leaf01") for changes in ({}, {"overrides": DRAINED}))
     asn = designed().switch("leaf01").asn
     assert block(before, f"router bgp {asn}") == block(after, f"router bgp {asn}")
@@ -289,7 +289,7 @@ def test_communities_are_sent_on_every_session() -> None:
         assert {words[4] for words in sessions} == groups
 
 
-def test_headroom_is_the_largest_of_the_switch_and_only_where_the_chip_takes_it() -> None:
+def test_headroom_is_the_largest_of_the_switch_and_only_where_the_chip_supports_it() -> None:
     fabric = designed(changes={"cables": {"host": {"length_m": 5}, "spine": {"length_m": 29}}})
     leaf = fabric.switch("leaf01")
     largest = max(port.profile.headroom.xoff_bytes for port in leaf.ports if port.profile.headroom)
@@ -298,7 +298,7 @@ def test_headroom_is_the_largest_of_the_switch_and_only_where_the_chip_takes_it(
     assert eos_qos.build(fabric.lossless, leaf, replace(chip, has_mmu_profile=False)).mmu is None
 
 
-def test_secrets_stand_by_name_and_unnamed_ones_leave_their_feature_out() -> None:
+def test_secrets_are_placeholders_and_unnamed_ones_disable_their_feature() -> None:
     text = rendered(designed(), "leaf01")
     assert re.findall(r"@secret:(\w+)@", text) == ["LOGIN_HASH", "SNMP_AUTH", "SNMP_PRIV"]
     bare = {"services": {"snmp": {"auth_secret": None}, "login": {"password_hash_secret": None}}}
@@ -321,13 +321,13 @@ def test_adaptive_routing_is_dynamic_load_balancing() -> None:
     assert line not in rendered(designed(), "leaf01").splitlines()
 
 
-def test_a_strict_queue_below_a_weighted_one_is_pointed_out() -> None:
+def test_a_strict_queue_below_a_weighted_one_gives_a_warning() -> None:
     low = {"lossless": {"cnp": {"priority": 2}}}
     assert "! check strict queue 2" in rendered(designed(changes=low), "leaf01")
     assert "! check strict queue" not in rendered(designed(), "leaf01")
 
 
-def test_a_new_host_adds_its_interface_and_touches_nothing_else() -> None:
+def test_a_new_host_adds_its_interface_and_changes_nothing_else() -> None:
     one, two = (rendered(designed(changes={"units": [{"unit": "1-2", "hosts": hosts}]}), "leaf01") for hosts in (1, 2))
     added = "\n".join(
         ["interface Ethernet1/5", *(f"   {line}" for line in block(two, "interface Ethernet1/5")), "!", ""]
@@ -347,7 +347,7 @@ def test_a_new_host_adds_its_interface_and_touches_nothing_else() -> None:
     poll_ms=st.integers(10, 1000),
     pool_percent=st.integers(20, 99),
 )
-def test_every_dscp_lands_in_its_class(
+def test_every_dscp_maps_to_its_class(
     priorities: list[int],
     dscp: int,
     weight: int,

@@ -1,7 +1,7 @@
-"""What netkit refuses, and the exact words it does so with.
+"""Inputs that netkit refuses, and the exact text of the errors.
 
-A case is a file in tests/errors: what it is about, the lines that change in base.yaml (`-` leaves, `+` comes in
-its place), files beside it, and what is said. NETKIT_UPDATE_GOLDEN=1 rewrites the last part: read it then.
+A case is a file in tests/errors: its topic, the lines that change in base.yaml (`-` is removed, `+` is added in
+its place), files beside it, and the error. NETKIT_UPDATE_GOLDEN=1 rewrites the last part: read it then.
 """
 
 import os
@@ -43,7 +43,7 @@ def read(path: Path) -> Case:
 
 
 def changed(body: str) -> str:
-    """Return the base with the changes of a case made; every line that leaves must be there exactly once."""
+    """The base with the changes of a case; every removed line must occur exactly once."""
     lines, at = BASE.splitlines(), len(BASE.splitlines())
     for change in body.splitlines():
         mark, line = change[:1], change[1:]

@@ -1,6 +1,6 @@
-"""Every field of the intent, changed on every NOS: what is rendered changes, or the manifest says why it does not.
+"""Every field of the intent, changed on every NOS: the output changes, or the manifest explains why it does not.
 
-The table of changes is as long as the schema: a field that is added to the intent needs a row here.
+The table of changes covers the schema: a field that is added to the intent needs a row here.
 """
 
 import ast
@@ -34,7 +34,7 @@ Changes = dict[str, Any]
 
 @dataclass(frozen=True)
 class Target:
-    """A NOS in one of the forms in which it reads different fields."""
+    """A NOS in one of the forms that use different fields."""
 
     platform: str
     version: str
@@ -133,7 +133,7 @@ DISCARDED: Changes = {"via": None, "discard": True}
 
 
 def static(**given: Any) -> Changes:
-    """Return a static route, by default of leaf01 to its first host."""
+    """A static route, by default of leaf01 to its first host."""
     return {"routing": {"static": [{"prefix": "198.18.0.0/16", "via": "10.128.0.1", "devices": "leaf01", **given}]}}
 
 
@@ -142,7 +142,7 @@ def leaf01(**given: Any) -> Changes:
 
 
 def row(**given: Any) -> Changes:
-    """Return a table of one row, by default of leaf01."""
+    """A table of one row, by default of leaf01."""
     return {"tables": {"devices": [{"role": "leaf", "unit": 1, "rail": 0, **given}]}}
 
 
@@ -151,7 +151,7 @@ def spine_row(**given: Any) -> Changes:
 
 
 def cable(**given: Any) -> Changes:
-    """Return a table of one cable, by default from gpu01 to leaf01 at a port of its own."""
+    """A table of one cable, by default from gpu01 to an unused port of leaf01."""
     row = {"device": "gpu01", "port": "rail0", "peer": "leaf01", "peer_port": OTHER, **given}
     return {"tables": {"cables": [{key: value for key, value in row.items() if value is not None}]}}
 
@@ -172,7 +172,7 @@ NUMBERED: Changes = {"pools": {"links": "10.9.0.0/22"}}
 
 
 def numbered(**given: Any) -> Changes:
-    """Return a fabric whose sessions are by address, and of one link that has those given."""
+    """A fabric with numbered sessions, and the given addresses on one link."""
     row = {"device": "leaf01", "port": None, "peer": "spine01", "peer_port": None, "peer_address": "198.18.0.0"}
     return {**NUMBERED, "tables": {"cables": [{**row, **given}]}}
 
@@ -189,7 +189,7 @@ PEER = {
 
 
 def external(**given: Any) -> Changes:
-    """Return a fabric with a peer outside, at the last port of spine01."""
+    """A fabric with an external peer at the last port of spine01."""
     return {"external": [{**PEER, **given}]}
 
 
@@ -197,7 +197,7 @@ STORAGE = intents.STORAGE
 
 
 def network(**given: Any) -> Changes:
-    """Return a fabric with a storage network, with values that differ."""
+    """A fabric with a storage network, with these values changed."""
     return {"networks": [intents.storage(**given)]}
 
 
@@ -233,7 +233,7 @@ OF_ONE_CAGE = [
     for rail in (0, 1)
 ]
 
-# Field → what the fabric is like before, and what changes in it.
+# Field → the fabric before, and the change.
 TABLE: dict[str, tuple[Changes, Changes]] = {
     "name": ({}, {"name": "other"}),
     "site": ({}, {"site": "other"}),
@@ -531,7 +531,7 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
 
 @cache
 def fields() -> tuple[str, ...]:
-    """Return the fields of the intent but those of clusters, which have tables of their own."""
+    """The fields of the intent except those of clusters, which have their own tables."""
     return tuple(name for name in leaves(Intent) if not name.startswith("clusters."))
 
 
@@ -551,7 +551,7 @@ def sections(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from sections(part)
 
 
-# Fields that are the hosts' alone.
+# Fields of hosts only.
 HOSTS = {
     "host_routes",
     "cross_rail",
@@ -564,7 +564,7 @@ HOSTS = {
         for name in ("model", "pci", "pci_by_model", "mtu_bytes", "backend", "management_interface", "table_base")
     ),
 }
-# Fields that no device is given, and what they are for.
+# Fields that no device gets, and their purpose.
 NOWHERE = {
     "name": "labels of reports and metrics; EOS has it in a comment",
     "site": "labels of reports and metrics",
@@ -587,7 +587,7 @@ NOWHERE = {
     },
     **{f"cables.{kind}.media": "the order list and the reach" for kind in ("host", "spine", "core")},
 }
-# What is refused on a NOS, and the words it is refused with.
+# Values that a NOS refuses, and the error.
 REFUSED = {
     ("*", "routing.leaf_export"): "the routing admits a valley path",
     ("*", "networks.switches.platform"): "no templates of SONiC .* for VLANs, LAG and MLAG",
@@ -598,11 +598,11 @@ REFUSED = {
     ("sonic-*", "routing.static.vrf"): "has no static routes in its management VRF",
     ("sonic-unified", "routing.bfd.*"): "cannot set the BFD timers of a peer group",
 }
-# The length of a cable makes the headroom, so it has no effect where the lossless class has none.
+# The length of a cable determines the headroom, so it has no effect without a lossless class.
 OF_HEADROOM = ("cables.*.length_m", "units.*_cable_m", "tables.cables.length_m")
 # A second release of the same branch.
 SAME = {("sonic-unified", "switches.*.version"), ("sonic-unified", "overrides.version")}
-# Only one NOS has two modes; the others say so when the design is read.
+# Only one NOS has two modes; the others refuse it at design time.
 MODES = "switches.*.routing_mode"
 
 
@@ -611,7 +611,7 @@ def fits(name: str, pattern: str) -> bool:
 
 
 def on(target: Target, change: Changes) -> Changes:
-    """Return a change with what stands for something else on each NOS filled in."""
+    """A change with the placeholders for each NOS filled in."""
     change = copy.deepcopy(change)
     for part in (change.get("overrides", {}).get("leaf01", {}), *(change.get("switches") or {}).values()):
         if part and part.get("version") == OTHER:
@@ -638,7 +638,7 @@ def on(target: Target, change: Changes) -> Changes:
 
 
 def outside_port(target: Target, peer: Changes) -> str:
-    """Return a port of the last two cages of a spine, as the NOS calls it."""
+    """A port of the last two cages of a spine, in the notation of the NOS."""
     hardware = look_up(Intent.model_validate(target.values()), Catalog())
     model, naming = hardware.models["spine"], PLATFORMS[target.platform].port_name
     split = model.split(peer.get("breakout", "2x400G"))
@@ -647,7 +647,7 @@ def outside_port(target: Target, peer: Changes) -> str:
 
 
 def fill_tables(target: Target, tables: Changes) -> None:
-    """Put another model of the NOS, and ports of a leaf that the design does not use, into rows of tables."""
+    """Put another model of the NOS, and unused ports of a leaf, into rows of tables."""
     for given in tables.get("devices", ()):
         if given.get("model") == OTHER:
             given["model"] = target.other_model["model"]
@@ -660,7 +660,7 @@ def fill_tables(target: Target, tables: Changes) -> None:
 
 @dataclass(frozen=True)
 class Output:
-    """A fabric, and what is rendered of it."""
+    """A fabric, and its rendered files."""
 
     fabric: Fabric
 
@@ -683,7 +683,7 @@ class Output:
 
 @cache
 def output(name: str, base: str) -> Output:
-    """Return what comes of a base of the table, which many of its rows share."""
+    """The output of a base of the table, which many of its rows share."""
     return Output(TARGETS[name].fabric(ast.literal_eval(base)))
 
 
@@ -694,7 +694,7 @@ def test_every_field_of_the_intent_is_changed() -> None:
 
 @pytest.mark.parametrize("field", TABLE)
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_changed_field_changes_the_output_or_the_manifest_says_why_not(name: str, field: str) -> None:
+def test_a_changed_field_changes_the_output_or_the_manifest_explains_why_not(name: str, field: str) -> None:
     target = TARGETS[name]
     base, change = (on(target, part) for part in TABLE[field])
     refusal = [words for (which, key), words in REFUSED.items() if fits(name, which) and fits(field, key)]
@@ -727,7 +727,7 @@ def test_a_changed_field_changes_the_output_or_the_manifest_says_why_not(name: s
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_design_says_which_of_its_keys_have_no_effect(name: str) -> None:
+def test_a_design_reports_which_of_its_keys_have_no_effect(name: str) -> None:
     target = TARGETS[name]
     asked = {"lossless.headroom", "lossless.watchdog.action", "lossless.pool_percent", "routing.connect_s"}
     given: Changes = {}
@@ -748,7 +748,7 @@ def test_a_design_says_which_of_its_keys_have_no_effect(name: str) -> None:
     assert ignored == expected
 
 
-def test_a_default_is_no_reason_for_a_warning() -> None:
+def test_a_default_gives_no_warning() -> None:
     designed = TARGETS["nvue-5.16"].fabric(lossless(watchdog={"action": "drop", "restoration_polls": 6}))
     assert not any("has no effect" in note.message for note in designed.notes)
 
@@ -765,14 +765,14 @@ def test_a_default_is_no_reason_for_a_warning() -> None:
         ("frr", "11.0", False),
     ],
 )
-def test_a_release_nobody_read_about_is_warned_of(name: str, version: str, is_known: bool) -> None:
+def test_an_unverified_release_gives_a_warning(name: str, version: str, is_known: bool) -> None:
     designed = TARGETS[name].fabric(both(version=version))
     found = [note.message for note in designed.notes if "is newer than all verified releases" in note.message]
     assert (found == []) == is_known
 
 
 def test_every_threshold_is_read_by_something() -> None:
-    """A threshold that no check or gate reads would be a promise."""
+    """A threshold that no check or gate reads would have no effect."""
     text = "".join(
         file.read_text(encoding="utf-8")
         for folder in ("checks", "netkit/judge", "netkit/report", "netkit/watch", "netkit/design", "netkit/cli")
@@ -814,7 +814,7 @@ def test_every_threshold_is_read_by_something() -> None:
         ),
     ],
 )
-def test_numbers_that_do_not_do_what_they_say_are_warned_of(change: Changes, path: str, words: str) -> None:
+def test_numbers_with_surprising_effects_give_warnings(change: Changes, path: str, words: str) -> None:
     plain, designed = TARGETS["sonic-dynamic"].fabric(), TARGETS["sonic-dynamic"].fabric(change)
     new = {note for note in designed.notes if note not in plain.notes}
     assert {(".".join(map(str, note.path)), note.message, note.severity) for note in new} == {(path, words, "warning")}

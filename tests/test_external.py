@@ -1,4 +1,4 @@
-"""Peers outside the fabric: what enters, what leaves, and that the fabric itself stays as it was."""
+"""Peers outside the fabric: what is accepted and advertised, and that the rest of the fabric does not change."""
 
 from dataclasses import replace
 from typing import Any
@@ -49,13 +49,13 @@ def fabric(name: str, *peers: dict[str, Any], **changes: Any) -> Fabric:
 
 @pytest.mark.parametrize("name", RELEASES)
 @pytest.mark.parametrize("attachment", ["p2p", "vlan"])
-def test_each_nos_reads_back_the_peers_it_was_given(name: str, attachment: str) -> None:
+def test_each_nos_parses_its_rendered_peers(name: str, attachment: str) -> None:
     port = RELEASES[name][1]
     other = peer(port, name="isp-b", device="spine02", address="203.0.113.3/31", peer="203.0.113.2", bfd=False)
     check_all(fabric(name, peer(port), other, attachment=attachment))
 
 
-def test_what_is_accepted_spreads_and_nothing_but_the_summary_leaves() -> None:
+def test_accepted_routes_are_propagated_and_only_the_summary_is_advertised() -> None:
     designed = fabric("frr", peer("swp60s0"))
     routers = {switch.name: router_of(designed, switch) for switch in designed.switches}
     outside = [str(rule.prefix) for rule in routers["spine01"].prefix_lists["EXTERNAL-OUT-isp-a"]]
@@ -98,7 +98,7 @@ def test_hosts_and_switches_without_a_peer_keep_their_files() -> None:
         }, name
 
 
-def test_a_port_to_the_outside_is_never_lossless() -> None:
+def test_an_external_port_is_never_lossless() -> None:
     designed = fabric("sonic", peer("Ethernet472"))
     spine = designed.switch("spine01")
     files = next(iter(render(designed, [spine], ENGINE))).files

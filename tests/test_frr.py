@@ -1,4 +1,4 @@
-"""Plain Linux with FRR: what netkit renders, and what the real programs say to it."""
+"""Plain Linux with FRR: rendered files, and the real programs that load them."""
 
 import json
 import shutil
@@ -59,7 +59,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "twelve units": {"ceilings": {"units": 12}, "units": [{"unit": "1-12", "hosts": 1}]},
     "bare": {"management": None, "services": {"snmp": None, "login": None, "ntp": [], "dns": [], "syslog": []}},
 }
-# The switches of the variants that between them show every line netkit can write.
+# Switches of these variants together have every line that netkit can render.
 CASES = [
     *((variant, name) for variant in ("p2p", "drains") for name in ("leaf01", "spine01")),
     *((variant, "leaf01") for variant in VARIANTS if not variant.startswith(("p2p", "drains", "t"))),
@@ -124,12 +124,12 @@ def test_first_boot_matches_golden(golden: Golden, version: str) -> None:
         golden(f"frr-{version}/ztp/{artifact.file}", ENGINE.render(artifact.template, artifact.context, "leaf01"))
 
 
-def test_without_a_management_address_there_is_nothing_to_boot_towards() -> None:
+def test_without_a_management_address_there_is_no_first_boot() -> None:
     fabric = designed("bare")
     assert list(view.ztp(fabric, fabric.switch("leaf01"))) == []
 
 
-def test_what_nobody_asked_for_is_left_out() -> None:
+def test_unused_features_are_not_rendered() -> None:
     files = rendered(designed("bare"), "leaf01")
     assert sorted(files) == ["daemons", "frr.conf", "lldpd.conf", "netplan.yaml", "sysctl.conf"]
     assert "vrfs" not in yaml.safe_load(files["netplan.yaml"])["network"]
@@ -166,7 +166,7 @@ def test_every_name_is_defined_and_used(variant: str) -> None:
         ("  neighbor SPINES route-map FROM-SPINES in\n", "route map FROM-SPINES is not used"),
     ],
 )
-def test_a_name_without_its_other_end_is_noticed(line: str, complaint: str) -> None:
+def test_an_undefined_or_unused_name_is_detected(line: str, complaint: str) -> None:
     text = rendered(designed("p2p"), "leaf01")["frr.conf"]
     assert line in text
     assert complaint in list(loose_ends(text.replace(line, "")))
@@ -174,7 +174,7 @@ def test_a_name_without_its_other_end_is_noticed(line: str, complaint: str) -> N
 
 @needs_frr
 @pytest.mark.parametrize(("variant", "name"), CASES)
-def test_real_daemons_take_every_line_and_say_it_back(variant: str, name: str) -> None:
+def test_real_daemons_accept_every_line_and_print_it_back(variant: str, name: str) -> None:
     files = rendered(designed(variant), name)
     with lone_switch(files) as box:
         box.load(files["frr.conf"])
@@ -183,7 +183,7 @@ def test_real_daemons_take_every_line_and_say_it_back(variant: str, name: str) -
 
 
 @needs_frr
-def test_real_daemons_take_a_leaf_that_exports_all() -> None:
+def test_real_daemons_accept_a_leaf_that_exports_all() -> None:
     fabric = designed("p2p")
     files = rendered(replace(fabric, routing=replace(fabric.routing, leaf_exports_all=True)), "leaf02")
     assert "route-map TO-SPINES permit 10\n match ip address prefix-list FABRIC\n" in files["frr.conf"]
@@ -202,7 +202,7 @@ def test_real_daemons_take_a_leaf_that_exports_all() -> None:
     ],
     ids=["undefined peer group", "command FRR 8.4 does not know"],
 )
-def test_a_line_the_daemons_refuse_does_not_go_unnoticed(line: str, instead: str) -> None:
+def test_a_line_refused_by_the_daemons_is_detected(line: str, instead: str) -> None:
     files = rendered(designed("p2p"), "leaf01")
     assert line in files["frr.conf"]
     with lone_switch(files) as box, pytest.raises(AssertionError):
@@ -239,7 +239,7 @@ def test_from_frr_10_6_a_neighbour_is_drained_by_command() -> None:
     assert list(loose_ends(text)) == []
 
 
-def test_dialects_change_where_frr_did() -> None:
+def test_dialects_differ_where_frr_changed() -> None:
     forms = {
         version: dialect(version).neighbor_drain for version in ("8.4.4", "8.5.1", "9.0", "10.5.4", "10.6.0", "11.0")
     }
@@ -273,7 +273,7 @@ def test_the_mac_table_outlives_the_neighbour_table() -> None:
 
 @needs_netplan
 @pytest.mark.parametrize("variant", ["p2p", "vlan", "rail-only", "bare"])
-def test_netplan_takes_the_interfaces(variant: str, tmp_path: Path) -> None:
+def test_netplan_accepts_the_interfaces(variant: str, tmp_path: Path) -> None:
     fabric = designed(variant)
     for name in [switch.name for switch in fabric.switches if switch.role in {"leaf", "spine"}][-2:]:
         text = rendered(fabric, name)["netplan.yaml"]
@@ -284,7 +284,7 @@ def test_netplan_takes_the_interfaces(variant: str, tmp_path: Path) -> None:
 
 
 @needs_netplan
-def test_netplan_takes_the_first_boot(tmp_path: Path) -> None:
+def test_netplan_accepts_the_first_boot(tmp_path: Path) -> None:
     fabric = designed("p2p")
     (artifact,) = (one for one in view.ztp(fabric, fabric.switch("leaf01")) if one.file == "network-config")
     seed = yaml.safe_load(ENGINE.render(artifact.template, artifact.context, "leaf01"))
@@ -321,7 +321,7 @@ def test_the_vlan_bridge_joins_the_host_ports_with_the_gateway_on_it(tmp_path: P
 
 
 @needs("chrony.conf")
-def test_chrony_takes_its_file(tmp_path: Path) -> None:
+def test_chrony_accepts_its_file(tmp_path: Path) -> None:
     text = rendered(designed("p2p"), "leaf01")["chrony.conf"]
     (tmp_path / "chrony.conf").write_text(text, encoding="utf-8")
     wanted = [line for line in text.splitlines() if not line.startswith("#")]
@@ -329,7 +329,7 @@ def test_chrony_takes_its_file(tmp_path: Path) -> None:
 
 
 @needs("rsyslog.conf")
-def test_rsyslog_takes_its_file(tmp_path: Path) -> None:
+def test_rsyslog_accepts_its_file(tmp_path: Path) -> None:
     (tmp_path / "rsyslog.conf").write_text(rendered(designed("p2p"), "leaf01")["rsyslog.conf"], encoding="utf-8")
     done = subprocess.run(
         ["rsyslogd", "-N1", "-f", tmp_path / "rsyslog.conf"], capture_output=True, text=True, check=False, timeout=60
@@ -346,7 +346,7 @@ def test_snmpd_knows_every_token(tmp_path: Path) -> None:
 
 
 def snmpd(folder: Path, text: str) -> str:
-    """Return what snmpd says to a configuration, in a namespace without the address it should listen on."""
+    """The output of snmpd for a configuration, in a namespace without the address it should listen on."""
     folder.mkdir()
     (folder / "snmpd.conf").write_text(text, encoding="utf-8")
     command = ["unshare", "--net", "env", "MIBS=", f"SNMP_PERSISTENT_DIR={folder}", "timeout", "2"]
@@ -363,9 +363,9 @@ kill $daemon; wait $daemon
 
 
 @needs("lldpd.conf")
-def test_lldpd_does_what_its_file_says() -> None:
+def test_lldpd_applies_its_file() -> None:
     with tempfile.TemporaryDirectory(prefix="nk") as folder:
-        Path(folder).chmod(0o755)  # lldpd gives up its privileges
+        Path(folder).chmod(0o755)  # lldpd drops its privileges
         Path(folder, "lldpd.conf").write_text(rendered(designed("p2p"), "leaf01")["lldpd.conf"], encoding="utf-8")
         command = ["unshare", "--net", "sh", "-c", LLDP, folder]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
@@ -375,7 +375,7 @@ def test_lldpd_does_what_its_file_says() -> None:
     assert done.stderr.strip() == ""
 
 
-def test_the_view_is_the_same_every_time() -> None:
+def test_the_view_is_deterministic() -> None:
     fabric = designed("p2p")
     first, second = (json.dumps(dict(rendered(fabric, "leaf01"))) for _ in range(2))
     assert first == second

@@ -1,4 +1,4 @@
-"""Shipped fabrics with random damage: netkit may refuse them, but never stumble."""
+"""Shipped fabrics with random damage: netkit refuses them in plain lines, or renders them."""
 
 import os
 import random
@@ -171,7 +171,7 @@ def damaged(text: str, dice: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_damaged_fabric_is_refused_in_plain_lines_or_stands(
+def test_a_damaged_fabric_is_refused_in_plain_lines_or_rendered(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

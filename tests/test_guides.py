@@ -11,5 +11,5 @@ from tests.command import ROOT
 @pytest.mark.parametrize(
     "page", ["write-a-check", "write-a-template", "write-a-platform", "files", "kubernetes", "tables"]
 )
-def test_a_guide_is_true(page: str, tmp_path: Path) -> None:
+def test_a_guide_is_correct(page: str, tmp_path: Path) -> None:
     documents.run(ROOT / "docs" / f"{page}.md", tmp_path)

@@ -22,7 +22,7 @@ LEFT_TO_THE_USER = {
     ("AS9817-64D", "sonic"): "buffer_pools",
     ("AS9817-64O", "sonic"): "buffer_pools",
 }
-"""No source was found: netkit asks for it."""
+"""Without a source, the value has to be in the intent."""
 HOST = """
 name: any-host
 vendor: null
@@ -37,7 +37,7 @@ rails:
 
 
 def media_for(model: SwitchModel, split: Split) -> Media | None:
-    """Return media that fill a cage of a model, split in this way."""
+    """Media that fill a cage of a model with this breakout."""
     return next(
         (
             media
@@ -50,7 +50,7 @@ def media_for(model: SwitchModel, split: Split) -> Media | None:
 
 
 def small(tmp_path: Path, name: str, platform: str, split: Split, media: str) -> dict[str, Any]:
-    """Return the small intent with every switch of a model, split in one way, and hosts of that speed."""
+    """The small intent with every switch of a model, one breakout, and hosts of that speed."""
     (tmp_path / "hosts").mkdir(parents=True)
     host = HOST.replace("SPEED", str(split.speed_gbps))
     (tmp_path / "hosts" / "any-host.yaml").write_text(host, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The headroom formula held against every figure a vendor has published."""
+"""The headroom formula compared with every figure a vendor has published."""
 
 import pytest
 
@@ -11,7 +11,7 @@ CATALOG = Catalog()
 PORT_MTU_BYTES = 9216
 TOLERANCE = 0.25
 
-# Rows the formula does not meet, by model, speed and length, with the words of the data file that say why.
+# Rows that differ from the formula, by model, speed and length, with the words of the data file that explain it.
 EXCEPTIONS: dict[str, tuple[set[tuple[int, float]], str]] = {
     "DCS-7060X6-64PE": (
         {(400, 5), (400, 40)},
@@ -33,7 +33,7 @@ def rows() -> list[tuple[SwitchModel, HeadroomRow]]:
 
 
 def split_of(model: SwitchModel, row: HeadroomRow) -> Split:
-    """Return the split a row speaks of: the one with the fewest lanes, as the data files say."""
+    """The breakout of a row: the one with the fewest lanes, as in the data files."""
     offered = [split for split in model.splits if split.speed_gbps == row.speed_gbps]
     return min(offered, key=lambda split: split.lanes_per_port, default=Split(1, row.speed_gbps, 1, (1,), False, ""))
 
@@ -47,7 +47,9 @@ def is_exception(model: SwitchModel, row: HeadroomRow) -> bool:
     rows(),
     ids=lambda value: getattr(value, "name", None) or f"{value.speed_gbps}G-{value.cable_m:g}m",
 )
-def test_formula_meets_the_vendor_or_the_data_file_says_why_not(model: SwitchModel, row: HeadroomRow) -> None:
+def test_the_formula_equals_the_vendors_figure_or_the_data_file_explains_why_not(
+    model: SwitchModel, row: HeadroomRow
+) -> None:
     computed = lossless.compute(model, split_of(model, row), row.cable_m, PORT_MTU_BYTES)
     assert computed is not None
     is_near = abs(computed.xoff_bytes / row.xoff_bytes - 1) <= TOLERANCE
@@ -78,7 +80,7 @@ def test_headroom_grows_with_length_speed_and_frames() -> None:
         assert small.xoff_bytes < sizes[0], name
 
 
-def test_the_vendors_table_wins_and_the_users_figure_wins_over_it() -> None:
+def test_the_vendors_table_overrides_the_formula_and_the_user_overrides_both() -> None:
     model = CATALOG.switch("SN5600")
     split = model.split("2x400G")
     assert split
@@ -93,7 +95,7 @@ def test_the_vendors_table_wins_and_the_users_figure_wins_over_it() -> None:
     assert (given.origin, given.xoff_bytes, given.xon_bytes) == ("intent", 500_000, row.xon_bytes)
 
 
-def test_the_formula_serves_what_is_longer_than_the_table() -> None:
+def test_the_formula_is_used_beyond_the_table() -> None:
     model = CATALOG.switch("SN5600")
     split = model.split("2x400G")
     assert split
@@ -107,7 +109,7 @@ def test_the_formula_serves_what_is_longer_than_the_table() -> None:
 
 @pytest.mark.parametrize("length_m", [5, 30, 300, 450])
 @pytest.mark.parametrize("name", CATALOG.names("switches"))
-def test_what_the_user_gives_is_reserved(name: str, length_m: float) -> None:
+def test_a_users_headroom_is_reserved(name: str, length_m: float) -> None:
     model = CATALOG.switch(name)
     for split in model.splits:
         usual, given = (

@@ -1,4 +1,4 @@
-"""QoS of NICs that are not NVIDIA's: the script for Broadcom, the commands for AMD, and what both count."""
+"""QoS of NICs of other vendors than NVIDIA: the script for Broadcom, the commands for AMD, and the counters of both."""
 
 import copy
 import shutil
@@ -32,7 +32,7 @@ congestion control mode (cc_mode)\t\t: Probabilistic
 \t\tcnp prio (cnp_prio)\t\t: {cnp_prio}
 \t\tcnp dscp (cnp_dscp)\t\t: {cnp_dscp}
 """
-# configfs shows in apply what is in effect once something was written to it; a plain file needs help.
+# configfs shows effective values in `apply` after a write; the plain file here has to be filled in.
 SED = f"""#!{PYTHON} -IS
 import os, sys
 words = {{"ecn_enable": ["Disabled", "Enabled"], "ecn_marking": ["Not-ECT", "ECT(1)"]}}
@@ -83,7 +83,7 @@ def machine(tmp_path: Path) -> BroadcomMachine:
 
 
 def in_effect(machine: Machine, rdma: str) -> dict[str, str]:
-    """Return the values of congestion control by the files that the driver takes."""
+    """The congestion control settings by the files of the driver."""
     cc = machine.sys / "kernel" / "config" / "bnxt_re" / rdma / "ports" / "1" / "cc"
     return {key: (cc / key).read_text().strip() for key in CC}
 
@@ -133,7 +133,7 @@ def test_broadcom_check_names_a_difference_and_changes_nothing(machine: Broadcom
     assert "rail0: ecn-marking is Not-ECT, should be ECT" in done.stdout
 
 
-def test_without_broadcoms_own_driver_its_congestion_control_is_not_exposed(machine: BroadcomMachine) -> None:
+def test_without_broadcoms_own_driver_congestion_control_is_not_exposed(machine: BroadcomMachine) -> None:
     shutil.rmtree(machine.sys / "kernel" / "config" / "bnxt_re")
     done = machine.run()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -216,7 +216,7 @@ def test_each_family_counts_by_its_own_names() -> None:
 
 
 def test_cnps_of_three_families_on_a_rail_are_one_sum() -> None:
-    """What NVIDIA's NICs send reaches Broadcom's and AMD's, which count what arrives as one number."""
+    """CNPs sent by NVIDIA's NICs reach Broadcom's and AMD's, which count received ones in a single counter."""
     rows = counted()
 
     class Count:
@@ -229,7 +229,7 @@ def test_cnps_of_three_families_on_a_rail_are_one_sum() -> None:
     assert (found.sent, found.heard, found.loss_percent) == (180, 180, 0)
 
 
-def test_what_broadcom_has_in_effect_is_read(machine: BroadcomMachine) -> None:
+def test_effective_settings_of_broadcom_are_read(machine: BroadcomMachine) -> None:
     machine.run()
     shown = IN_EFFECT.format(
         ecn_enable="Enabled", ecn_marking="ECT(1)", roce_prio=3, roce_dscp=26, cnp_prio=6, cnp_dscp=48
@@ -244,7 +244,7 @@ def test_what_broadcom_has_in_effect_is_read(machine: BroadcomMachine) -> None:
     assert one.ecn == {1: Ecn(is_on=True)}
 
 
-def test_the_driver_of_a_nic_has_the_version_of_its_own_module() -> None:
+def test_the_driver_version_of_a_nic_is_that_of_its_module() -> None:
     versions = {"mlx5_core": "24.10-1.1.4", "bnxt_en": "1.10.3-231.0.162.0"}
     files = {f"/sys/module/{driver}/version": version for driver, version in versions.items()}
     for card, driver in zip(CARDS, ("mlx5_core", "bnxt_en", "ionic"), strict=True):
@@ -254,11 +254,11 @@ def test_the_driver_of_a_nic_has_the_version_of_its_own_module() -> None:
     assert {name: (nic.driver, nic.driver_version) for name, nic in found.items()} == {
         "rail0": ("mlx5_core", "24.10-1.1.4"),
         "rail1": ("bnxt_en", "1.10.3-231.0.162.0"),
-        "rail2": ("ionic", ""),  # the kernel's own drivers state no version of theirs
+        "rail2": ("ionic", ""),  # in-tree drivers have no version
     }
 
 
-def test_the_firmware_of_a_card_with_two_ports_is_set_for_both() -> None:
+def test_the_firmware_of_a_nic_with_two_ports_is_set_for_both() -> None:
     one, two = (
         fabric(values({"hosts": {"model": "hgx-b300-2x400g", "pci": pci}}))
         for pci in (["0000:18:00.0", "0000:40:00.0"], ["0000:18:00.0", "0000:18:00.1"])

@@ -1,4 +1,4 @@
-"""The script that sets the rail NICs, run by dash against stand-ins for the NIC tools and a folder for /sys."""
+"""The script that configures the rail NICs, run by dash with stand-ins for the NIC tools and a folder for /sys."""
 
 import copy
 import marshal
@@ -38,7 +38,7 @@ def usual() -> str:
 
 @dataclass
 class Machine:
-    """A host made of folders: what the script sees as /sys, the NIC tools, and what they were asked to change."""
+    """A host made of folders: /sys for the script, the NIC tools, and a log of their changes."""
 
     folder: Path
     tool: str
@@ -87,7 +87,7 @@ def put(path: Path, text: str) -> None:
 
 
 def add_nic(machine: Machine, name: str, pci: str, rdma: str) -> None:
-    """Build what the driver of the tool's kind shows of a NIC."""
+    """Create the files that the driver of the tool's kind exposes for a NIC."""
     sys_, device = machine.sys, machine.sys / "devices" / pci
     (device / "infiniband" / rdma).mkdir(parents=True)
     (sys_ / "class" / "net" / name).mkdir(parents=True)
@@ -106,7 +106,7 @@ def add_nic(machine: Machine, name: str, pci: str, rdma: str) -> None:
     machine.state[name] = copy.deepcopy(nic_shims.FRESH)
 
 
-PYTHON = Path(sys.executable).resolve()  # past the link of a venv, which takes a third longer to start
+PYTHON = Path(sys.executable).resolve()  # resolve the venv's symlink, which takes a third longer to start
 SHIM = f"""#!{PYTHON} -IS
 import sys
 sys.path.append({str(Path(nic_shims.__file__).parent)!r})
@@ -114,7 +114,7 @@ import nic_shims
 nic_shims.main()
 """
 
-# configfs fills a new folder with its files; a plain folder needs help.
+# configfs fills a new folder with its files; here a stand-in does.
 MKDIR = """#!/bin/sh
 for folder in "$@"; do :; done
 [ ! -d "$folder" ] || exit 0
@@ -183,7 +183,7 @@ def wanted_files(machine: Machine) -> dict[str, str]:
     return dict(sorted(wanted.items()))
 
 
-def test_first_run_brings_every_rail_to_the_profile_and_touches_nothing_else(machine: Machine) -> None:
+def test_the_first_run_applies_the_profile_to_every_rail_and_nothing_else(machine: Machine) -> None:
     files = wanted_files(machine)
     done = machine.run()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -192,7 +192,7 @@ def test_first_run_brings_every_rail_to_the_profile_and_touches_nothing_else(mac
     assert machine.files() == files
 
 
-def test_second_run_changes_nothing_and_says_nothing_but_what_it_cannot_see(machine: Machine) -> None:
+def test_the_second_run_changes_nothing_and_prints_only_what_it_cannot_read(machine: Machine) -> None:
     machine.run()
     state, files = machine.state, machine.files()
     done = machine.run()
@@ -204,8 +204,8 @@ def test_second_run_changes_nothing_and_says_nothing_but_what_it_cannot_see(mach
     assert machine.run("--check").returncode == 0
 
 
-def test_adaptive_routing_is_forced_where_switches_route_so(machine: Machine) -> None:
-    """What the firmware's own setting allows is only asked for where both ends of a queue pair agreed on it."""
+def test_adaptive_routing_is_forced_where_switches_use_it(machine: Machine) -> None:
+    """Without forcing, the firmware uses it only where both ends of a queue pair negotiated it."""
     adaptive = {"adaptive_routing": True}
     (machine.folder / "bin" / "mlxreg").write_text(MLXREG, encoding="utf-8")
     (machine.folder / "bin" / "mlxreg").chmod(0o755)
@@ -221,7 +221,7 @@ def test_adaptive_routing_is_forced_where_switches_route_so(machine: Machine) ->
     assert machine.run("--check", changes=adaptive).returncode == 0
 
 
-def test_adaptive_routing_nobody_can_force_is_told(machine: Machine) -> None:
+def test_adaptive_routing_that_cannot_be_forced_is_reported(machine: Machine) -> None:
     machine.run()
     reported = machine.run(changes={"adaptive_routing": True})
     assert reported.returncode == 0
@@ -265,7 +265,7 @@ def test_check_reports_every_difference_and_changes_nothing(machine: Machine) ->
         ),
     ],
 )
-def test_check_names_a_setting_that_drifted_and_the_next_run_mends_it(
+def test_check_names_a_setting_that_drifted_and_the_next_run_fixes_it(
     machine: Machine, key: str, value: Any, line: str
 ) -> None:
     machine.run("rail0")
@@ -278,7 +278,7 @@ def test_check_names_a_setting_that_drifted_and_the_next_run_mends_it(
     assert machine.state == before
 
 
-def test_only_the_dscps_that_differ_are_mapped_anew(machine: Machine) -> None:
+def test_only_the_dscps_that_differ_are_mapped_again(machine: Machine) -> None:
     machine.run("rail0")
     machine.state["rail0"]["dscp"][26] = 0
     machine.state["rail0"]["dscp"][48] = 0
@@ -287,7 +287,7 @@ def test_only_the_dscps_that_differ_are_mapped_anew(machine: Machine) -> None:
     assert machine.state["rail0"]["dscp"] == nic_shims.FRESH["dscp"]
 
 
-def test_what_does_not_take_is_reported_although_the_tool_said_nothing(machine: Machine) -> None:
+def test_a_setting_that_was_not_applied_is_reported_although_the_tool_printed_nothing(machine: Machine) -> None:
     machine.state["rail0"]["stuck"] = ["pfc"]
     done = machine.run("rail0")
     assert done.returncode == 1
@@ -307,7 +307,7 @@ def test_a_shared_headroom_buffer_is_noted(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("name", ["storage0", "eno1", "rail7"])
-def test_an_interface_that_is_no_rail_is_left_alone(machine: Machine, name: str) -> None:
+def test_an_interface_that_is_not_a_rail_is_left_alone(machine: Machine, name: str) -> None:
     state, files = copy.deepcopy(machine.state), machine.files()
     done = machine.run(name)
     assert (done.returncode, machine.changes_made()) == (2, [])
@@ -337,7 +337,7 @@ def test_an_unreadable_nic_fails(machine: Machine) -> None:
     assert "rail0: pfc is not exposed by this driver or tool" in done.stdout
 
 
-def test_without_a_tool_or_with_a_strange_option_it_stops_at_once(machine: Machine) -> None:
+def test_without_a_tool_or_with_an_unknown_option_it_stops_at_once(machine: Machine) -> None:
     strange = machine.run("--force")
     assert (strange.returncode, strange.stderr) == (2, "usage: netkit-nic-qos [--check] [RAIL...]\n")
     (machine.folder / "bin" / machine.tool).unlink()
@@ -345,7 +345,7 @@ def test_without_a_tool_or_with_a_strange_option_it_stops_at_once(machine: Machi
     assert (bare.returncode, bare.stderr) == (2, "netkit-nic-qos: neither mlnx_qos nor dcb is installed\n")
 
 
-def test_every_number_follows_the_profile(machine: Machine) -> None:
+def test_every_value_follows_the_profile(machine: Machine) -> None:
     lossless = {
         "roce": {"priority": 5, "dscp": [34], "weight": 70},
         "cnp": {"priority": 7, "dscp": 40},

@@ -1,4 +1,4 @@
-"""Where a GPU host's packets leave: by longest prefix on random fabrics, and in real routing tables."""
+"""Egress NICs of a GPU host: by longest prefix on random fabrics, and in real routing tables."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ TIGHT = [
 
 
 def wanted(built: Fabric, host: Host) -> Iterator[tuple[Lookup, Answer]]:
-    """Yield every lookup towards another host, and where it must leave."""
+    """Every lookup towards another host, and its expected egress."""
     for nic in host.nics:
         bound = (Lookup("", nic.address, nic.interface), Lookup("", nic.address), Lookup("", oif=nic.interface))
         for far in (far for other in built.hosts if other != host for far in other.nics):
@@ -52,12 +52,12 @@ def wanted(built: Fabric, host: Host) -> Iterator[tuple[Lookup, Answer]]:
 
 
 def refused(ask: Lookup) -> Answer:
-    """Return what the kernel makes of an unreachable route: with a NIC given, it tries the wire of that NIC."""
+    """The kernel's answer for an unreachable route: with a NIC given, it treats the address as on-link there."""
     return Answer(ask.oif, "")
 
 
 def nowhere(built: Fabric, host: Host) -> Iterator[tuple[Lookup, Answer]]:
-    """Yield bound lookups of an address that the fabric may use one day, but no leaf has yet."""
+    """Yield bound lookups of addresses that the fabric may use later, but no leaf has yet."""
     last = IPv4Network(built.host_pool)[-1]
     if (
         not any(last in IPv4Network(leaf.leaf_prefix) for leaf in built.tier("leaf"))
@@ -70,7 +70,7 @@ def nowhere(built: Fabric, host: Host) -> Iterator[tuple[Lookup, Answer]]:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A host's routing tables and rules as the kernel reads them: rules in order, longest prefix, error or way."""
+    """A host's routing tables and rules evaluated as by the kernel: rules in order, longest prefix, error or route."""
 
     host: Host
     routes: list[tuple[str, Route]]
@@ -135,7 +135,7 @@ def test_bound_or_not_every_host_of_a_rail_is_reached_by_the_rails_own_nic(inten
 
 @settings(max_examples=examples(40))
 @given(intents())
-def test_no_table_gets_two_routes_to_one_prefix(intent: dict[str, Any]) -> None:
+def test_no_table_has_two_routes_to_one_prefix(intent: dict[str, Any]) -> None:
     built = fabric(intent)
     plan = RoutePlan(built)
     for host in built.hosts:
@@ -145,7 +145,7 @@ def test_no_table_gets_two_routes_to_one_prefix(intent: dict[str, Any]) -> None:
 
 
 def commands(built: Fabric, host: Host) -> Iterator[str]:
-    """Yield a host's plan as iproute2 commands; `add` refuses what is there already."""
+    """Yield a host's plan as iproute2 commands; `add` fails for existing entries."""
     plan = RoutePlan(built)
     for nic in host.nics:
         yield f"ip addr add {nic.address}/{nic.prefix_length} dev {nic.interface}"

@@ -1,4 +1,4 @@
-"""The files of a GPU host, read by the programs they are for: netplan, networkd, sysctl, systemd, udev."""
+"""The files of a GPU host, read by their programs: netplan, networkd, sysctl, systemd, udev."""
 
 import fnmatch
 import re
@@ -31,7 +31,7 @@ def render(built: Fabric, host: Host) -> dict[str, str]:
 
 
 def sections(text: str) -> Counter[Section]:
-    """Return a networkd unit as its sections; their order, and that of the keys in them, means nothing."""
+    """A networkd unit as its sections; their order, and that of the keys in them, has no meaning."""
     found: Counter[Section] = Counter()
     for block in re.split(r"^(?=\[)", text, flags=re.MULTILINE)[1:]:
         name, *lines = (line for line in block.splitlines() if line and not line.startswith("#"))
@@ -44,7 +44,7 @@ def section(name: str, **keys: str) -> Section:
 
 
 def planned(built: Fabric, host: Host, rail: int) -> Counter[Section]:
-    """Return what the units of a rail must come to, from the route plan alone."""
+    """The expected units of a rail, from the route plan alone."""
     nic = next(nic for nic in host.nics if nic.rail == rail)
     mac = {"PermanentMACAddress": nic.mac} if nic.mac else {}
     source = section("[RoutingPolicyRule]", From=f"{nic.address}/32", Table=str(nic.table), Priority=str(RULE_PRIORITY))
@@ -76,7 +76,7 @@ def oif_rule(interface: str, table: int) -> Section:
 
 
 def install(files: dict[str, str], root: Path) -> list[tuple[str, str]]:
-    """Put every file where install.txt says, below a folder, and return files with their places."""
+    """Put every file at its place in install.txt, below a folder, and return files with their places."""
     places = []
     for mode, name, target in (
         line.split() for line in files["install.txt"].splitlines() if line and not line.startswith("#")
@@ -90,7 +90,7 @@ def install(files: dict[str, str], root: Path) -> list[tuple[str, str]]:
 
 
 def generate(root: Path) -> Path:
-    """Run netplan's generator below a folder and return where its units are."""
+    """Run netplan's generator below a folder and return the folder of its units."""
     done = subprocess.run([NETPLAN, "--root-dir", root], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     return root / "run" / "systemd" / "network"
@@ -104,7 +104,7 @@ BACKENDS = {
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_every_file_is_as_it_was(backend: str, golden: Golden) -> None:
+def test_every_file_equals_its_golden_file(backend: str, golden: Golden) -> None:
     built = fabric(values(BACKENDS[backend]))
     for name, text in render(built, built.hosts[0]).items():
         golden(f"hosts-{backend}/{name}", text)
@@ -112,7 +112,7 @@ def test_every_file_is_as_it_was(backend: str, golden: Golden) -> None:
 
 @needs_netplan
 @pytest.mark.parametrize("changes", [*VARIANTS, pytest.param(MACS, id="macs")])
-def test_netplan_and_the_drop_ins_come_to_exactly_the_route_plan(changes: dict[str, Any], tmp_path: Path) -> None:
+def test_netplan_and_the_drop_ins_give_exactly_the_route_plan(changes: dict[str, Any], tmp_path: Path) -> None:
     built = fabric(values(changes))
     host = built.hosts[0]
     install(render(built, host), tmp_path)
@@ -129,7 +129,7 @@ def test_netplan_and_the_drop_ins_come_to_exactly_the_route_plan(changes: dict[s
 
 
 @pytest.mark.parametrize("changes", [*VARIANTS, pytest.param(MACS, id="macs")])
-def test_networkd_alone_comes_to_exactly_the_route_plan(changes: dict[str, Any]) -> None:
+def test_networkd_alone_gives_exactly_the_route_plan(changes: dict[str, Any]) -> None:
     built = fabric(values({**changes, "hosts": {"backend": "networkd"}}))
     host = built.hosts[0]
     files = render(built, host)
@@ -148,7 +148,7 @@ def test_networkd_alone_comes_to_exactly_the_route_plan(changes: dict[str, Any])
 @needs_netplan
 @pytest.mark.parametrize("backend", ["netplan", "networkd"])
 @pytest.mark.parametrize("changes", [VARIANTS[0], VARIANTS[-1]])
-def test_a_real_networkd_puts_the_route_plan_into_the_kernel(
+def test_a_real_networkd_installs_the_route_plan_in_the_kernel(
     changes: dict[str, Any], backend: str, tmp_path: Path
 ) -> None:
     built = fabric(values({**changes, "hosts": {"backend": backend}}))
@@ -189,7 +189,7 @@ def test_a_real_networkd_puts_the_route_plan_into_the_kernel(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_install_list_names_every_file_and_no_place_twice(backend: str, tmp_path: Path) -> None:
+def test_the_install_list_names_every_file_and_no_path_twice(backend: str, tmp_path: Path) -> None:
     built = fabric(values(BACKENDS[backend]))
     files = render(built, built.hosts[0])
     places = install(files, tmp_path)
@@ -201,7 +201,7 @@ Device = dict[str, str]
 
 
 def udev(rules: str, device: Device) -> dict[str, str]:
-    """Return what rules set on a device; the few words of udev's language that ours use, and no others."""
+    """The effect of rules on a device, for the keys of udev's language that netkit renders, and no others."""
     result: dict[str, str] = {}
     lines = [line for line in rules.splitlines() if line and not line.startswith("#")]
     goto = ""
@@ -228,7 +228,7 @@ def matches(device: Device, key: str, operator: str, value: str) -> bool:
     if operator not in {"==", "!="}:
         return True
     if key.startswith("ATTR") and key not in device:
-        return False  # a file that cannot be read matches nothing
+        return False  # an unreadable file matches nothing
     there = device.get(key, "").split() if key == "KERNELS" else [device.get(key, "")]
     return any(fnmatch.fnmatchcase(text, glob) for text in there for glob in value.split("|")) == (operator == "==")
 
@@ -281,7 +281,7 @@ def test_udev_names_the_rails_and_nothing_else(device: Device, outcome: dict[str
     assert udev(render(built, built.hosts[0])["70-netkit-rails.rules"], device) == outcome
 
 
-def test_rdma_devices_are_named_only_where_the_host_model_does_not_know_them() -> None:
+def test_rdma_devices_are_renamed_only_where_the_host_model_lacks_their_names() -> None:
     given = {"hosts": {"model": "hgx-h100-generic", "pci": ["0000:1a:00.0", "0000:3c:00.0"]}}
     built = fabric(values(given))
     files = render(built, built.hosts[0])
@@ -294,7 +294,7 @@ def test_rdma_devices_are_named_only_where_the_host_model_does_not_know_them() -
 
 
 @needs_root
-def test_the_kernel_takes_every_sysctl_and_strict_settings_of_others_do_not_win(tmp_path: Path) -> None:
+def test_the_kernel_accepts_every_sysctl_and_stricter_settings_do_not_win(tmp_path: Path) -> None:
     built = fabric(values())
     install(render(built, built.hosts[0]), tmp_path)
     rails = [nic.interface for nic in built.hosts[0].nics]
@@ -349,7 +349,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_hosts_that_differ_in_nothing_but_addresses_share_the_route_prefixes() -> None:
+def test_hosts_that_differ_only_in_addresses_share_the_route_prefixes() -> None:
     built = fabric(values())
     plan = RoutePlan(built)
     first, second = (host.nics[0] for host in built.hosts[:2])

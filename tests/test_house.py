@@ -19,7 +19,7 @@ from netkit.platforms.ownership import shipped_templates
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "netkit"
 
-# From left to right. A stage imports only what stands to its left; only the CLI imports everything.
+# From left to right. A stage imports only stages to its left; only the CLI imports everything.
 STAGES = (
     "errors",
     "private",
@@ -80,7 +80,7 @@ def stage_of(path: Path) -> str:
 
 
 def _is_view(parts: Sequence[str]) -> bool:
-    """Whether a module is a view of a NOS, which stands in its folder and belongs to the stage that renders."""
+    """Whether a module is the view of a NOS, which is in its folder and belongs to the stage that renders."""
     return len(parts) > 2 and parts[0] == "platforms" and parts[2].startswith("view")
 
 
@@ -151,12 +151,12 @@ def test_only_its_own_folder_names_a_nos() -> None:
 LAB_READS = {"errors", "private", "hardware", "intent", "design", "render", "lab"}
 
 
-def test_the_lab_shares_no_code_with_what_is_tried_on_it() -> None:
+def test_the_lab_shares_no_code_with_what_is_tested_on_it() -> None:
     for path in (PACKAGE / "lab").rglob("*.py"):
         assert imported_stages(path) <= LAB_READS, path
 
 
-# What talks to devices has deadlines and sockets; what these modules read and decide is in pure ones beside them.
+# Code that talks to devices has deadlines and sockets; its parsers and decisions are in pure modules beside it.
 TALKING = re.compile(r"(driver|ssh|transport\w*|shell\w*|rest\w*)\.py")
 
 
@@ -181,13 +181,13 @@ def templates() -> list[Path]:
 
 
 @pytest.mark.parametrize("path", templates(), ids=lambda path: str(path.relative_to(shipped_templates())))
-def test_templates_do_not_build_text_or_look_names_up(path: Path) -> None:
+def test_templates_do_not_build_text_or_look_up_names(path: Path) -> None:
     code = re.findall(r"\{%.*?%\}|\{\{.*?\}\}", path.read_text(encoding="utf-8"), re.DOTALL)
     forbidden = re.compile(r"[+~]|\[[^\]]+\]|\|\s*(replace|map|select\w*|reject\w*)\b")
     assert [piece for piece in code if forbidden.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", piece))] == []
 
 
-def test_templates_of_a_device_say_what_they_own() -> None:
+def test_templates_of_a_device_declare_what_they_own() -> None:
     folders = {path.relative_to(shipped_templates()).parts[0] for path in templates()} - {"job", *KINDS}
     assert (
         {path.parent.name for path in shipped_templates().glob("*/owns.yaml")}
@@ -208,7 +208,7 @@ def test_every_hardware_value_has_a_source() -> None:
     assert len(catalog.media()) > 5
 
 
-def test_no_module_has_a_name_that_says_nothing() -> None:
+def test_no_module_has_a_meaningless_name() -> None:
     empty = {"utils", "util", "helpers", "helper", "common", "lib", "base", "misc", "manager"}
     assert {path.stem for path in modules()} & empty == set()
 
@@ -241,7 +241,7 @@ def test_no_two_public_classes_share_a_name() -> None:
 
 @cache
 def starts(path: Path) -> list[tuple[str, str]]:
-    """Return what starts a program in a module, and the environment each is given."""
+    """The calls that start a program in a module, and the environment of each."""
     found = []
     for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
@@ -258,7 +258,7 @@ def starts(path: Path) -> list[tuple[str, str]]:
     return found
 
 
-def test_a_program_that_netkit_starts_does_not_get_its_secrets() -> None:
+def test_no_started_program_gets_the_secrets_of_netkit() -> None:
     unclean = {
         f"{path.relative_to(PACKAGE)}: {called} env={given}"
         for path in modules()
@@ -280,7 +280,7 @@ def test_a_program_that_netkit_starts_does_not_get_its_secrets() -> None:
         "os.system('x')",
     ],
 )
-def test_a_program_that_would_get_them_is_found(call: str, tmp_path: Path) -> None:
+def test_a_program_that_would_get_secrets_is_detected(call: str, tmp_path: Path) -> None:
     file = tmp_path / "module.py"
     file.write_text(call, encoding="utf-8")
     assert [given for _, given in starts(file) if not CLEAN.match(given)]
@@ -296,7 +296,7 @@ def test_help_and_completion_load_no_heavy_library() -> None:
 
 
 def imported_modules(path: Path) -> Iterator[Path]:
-    """Yield the modules of the package that a module imports when it is imported itself."""
+    """The modules of the package that importing a module imports."""
     for node in parsed(path).body:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
@@ -307,7 +307,7 @@ def imported_modules(path: Path) -> Iterator[Path]:
                 yield found
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_there_are_no_import_cycles() -> None:
     left = {path: set(imported_modules(path)) for path in modules()}
     while free := {path for path, wanted in left.items() if not wanted & left.keys()}:
         left = {path: wanted for path, wanted in left.items() if path not in free}

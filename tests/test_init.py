@@ -1,4 +1,4 @@
-"""`netkit init` writes a fabric that is valid, or nothing at all."""
+"""`netkit init` writes a valid fabric, or nothing at all."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_a_scaffold_renders(platform: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cluster", ["kubernetes", "slurm"])
-def test_a_scaffold_has_the_cluster_that_was_asked_for(cluster: str, tmp_path: Path) -> None:
+def test_a_scaffold_has_the_requested_cluster(cluster: str, tmp_path: Path) -> None:
     options = ("--platform", "sonic", "--units", "4", "--hosts-per-unit", "32", "--cluster", cluster)
     assert run("init", tmp_path / "fabric", *options).returncode == 0
     fabric = Project.open(tmp_path / "fabric").fabric
@@ -63,7 +63,7 @@ def test_an_existing_fabric_is_never_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "fabric.yaml").read_text(encoding="utf-8") == "mine"
 
 
-def test_a_file_or_a_locked_folder_in_the_way_is_told(tmp_path: Path) -> None:
+def test_a_file_or_an_unwritable_folder_in_the_way_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     assert_refused(run("init", tmp_path / "file"), "exists already")
     assert_refused(run("init", tmp_path / "file" / "fabric"), "not a directory")
@@ -77,7 +77,7 @@ def test_a_size_that_does_not_fit_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_strange_folder_name_still_gives_a_name(tmp_path: Path) -> None:
+def test_an_unusual_folder_name_still_gives_a_name(tmp_path: Path) -> None:
     for folder, name in (("@!", "fabric"), ("x" * 80, "x" * 63), ("-a_b-", "a-b"), ("a" * 62 + "--b", "a" * 62)):
         assert run("init", tmp_path / folder, "--hosts-per-unit", "1").returncode == 0
         assert Project.open(tmp_path / folder).fabric.name == name

@@ -1,4 +1,4 @@
-"""IPv6 beside IPv4: the numbers, that IPv4 stays as it is, and that each NOS reads back the routing of IPv4."""
+"""IPv6 beside IPv4: the addresses, that IPv4 does not change, and that each NOS has equal routing for both."""
 
 from dataclasses import replace
 from ipaddress import ip_address, ip_network
@@ -64,7 +64,7 @@ def numbers(fabric: Fabric) -> dict[str, tuple[str, ...]]:
 @pytest.mark.parametrize(
     "more", [{}, {"attachment": "vlan"}, {"overrides": {"leaf01": {"drain_neighbors": ["spine01"]}}}]
 )
-def test_each_nos_reads_back_the_routing_of_ipv4(name: str, more: dict[str, Any]) -> None:
+def test_each_nos_has_the_routing_of_ipv4(name: str, more: dict[str, Any]) -> None:
     check_all(intents.fabric(values(name, V6, **more)))
 
 
@@ -100,7 +100,7 @@ def test_ipv6_adds_to_a_configuration_and_changes_nothing_in_it(name: str) -> No
 
 @MANY
 @given(random_intents())
-def test_a_switch_has_the_same_place_in_both_pools(drawn: Values) -> None:
+def test_a_switch_has_the_same_index_in_both_pools(drawn: Values) -> None:
     fabric = intents.fabric(drawn)
     pools = [(drawn["pools"].get("loopbacks_v6"), drawn["pools"]["loopbacks"], _loopbacks)]
     if drawn["management"]:
@@ -142,7 +142,7 @@ def test_hosts_have_the_same_routes_as_those_of_ipv4(drawn: Values) -> None:
         ]
         found = list(other.routes(nic))
         if drawn["attachment"] == "p2p" and fabric.leaf_prefix_length == fabric.link_length:
-            # The link to the only host is the whole prefix of a leaf, which of IPv6 is larger.
+            # The link to the only host is the whole prefix of a leaf, which is larger in IPv6.
             found = [route for route in found if route.prefix != fabric.switch(nic.leaf).leaf_prefix_v6]
             wanted = [route for route in wanted if route.prefix != other.connected(nic)]
             found = [route for route in found if route.prefix != other.connected(nic)]

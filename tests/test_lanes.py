@@ -1,4 +1,4 @@
-"""What pytest prints of tests that a lane leaves out, and of tests that pass on their second try."""
+"""The output of pytest on tests that a lane leaves out, and on tests that pass on their second try."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ def test_well():
 
 
 def lines(folder: Path, *options: str) -> list[str]:
-    """Return what pytest prints of the tests, without times."""
+    """The output of pytest on these tests, without times."""
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-o", "markers=whole", *options, "."]
     (folder / "test_one.py").write_text(TESTS, encoding="utf-8")
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
@@ -44,7 +44,7 @@ def test_a_lane_prints_how_many_tests_it_left_out(tmp_path: Path) -> None:
     assert "left out" not in "".join(printed)
 
 
-def test_what_passes_on_its_second_try_is_printed_as_flaky(tmp_path: Path) -> None:
+def test_a_test_that_passes_on_its_second_try_is_printed_as_flaky(tmp_path: Path) -> None:
     first = lines(tmp_path, "-n", "1")
     assert first[-1].strip("= ") == "1 failed, 1 passed"
     assert "FLAKY" not in "".join(first)

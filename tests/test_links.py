@@ -1,4 +1,4 @@
-"""BGP by address between switches: the numbers of links, what each NOS reads, and the model of routing."""
+"""BGP by address between switches: link addresses, the configuration of each NOS, and the routing model."""
 
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
@@ -31,7 +31,7 @@ def fabric(name: str, **changes: Any) -> Fabric:
 
 
 def addresses(designed: Fabric) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return the addresses of both ends of each link, by its switches."""
+    """The addresses of both ends of each link, by its switches."""
     return {
         (switch.name, port.peer): (port.address, port.peer_address)
         for switch in designed.switches
@@ -107,7 +107,7 @@ def test_one_link_has_addresses_and_the_others_none(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nvue", "sonic", "eos", "frr"])
-def test_addresses_of_links_are_not_announced(name: str) -> None:
+def test_addresses_of_links_are_not_advertised(name: str) -> None:
     designed = fabric(name)
     for switch in designed.switches:
         found = read(switch, designed)
@@ -115,7 +115,7 @@ def test_addresses_of_links_are_not_announced(name: str) -> None:
         assert not any(prefix.overlaps(IPv4Network("10.9.0.0/22")) for prefix in listed)
 
 
-def test_a_table_has_addresses_of_ones_own() -> None:
+def test_a_table_sets_link_addresses() -> None:
     row = {"device": "spine02", "peer": "leaf01", "address": "198.18.7.9/30", "peer_address": "198.18.7.10"}
     found = addresses(fabric("frr", tables={"cables": [row]}))
     assert found["leaf01", "spine02"] == ("198.18.7.10/30", "198.18.7.9")
@@ -124,7 +124,7 @@ def test_a_table_has_addresses_of_ones_own() -> None:
     assert others.items() < found.items()
 
 
-def test_the_tables_of_a_fabric_design_it_again() -> None:
+def test_the_exported_tables_of_a_fabric_give_the_same_design() -> None:
     row = {"device": "spine02", "peer": "leaf01", "address": "198.18.7.9/30", "peer_address": "198.18.7.10"}
     designed = fabric("frr", tables={"cables": [row]})
     rows = [{key: value for key, value in row.items() if value} for row in cables(designed)]

@@ -1,4 +1,4 @@
-"""Networks beside the rails: who is cabled where, what never renumbers, and what each NOS makes of it."""
+"""Networks beside the rails: cabling, stable numbers, and the configuration of each NOS."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def attached(designed: Fabric) -> Iterator[tuple[str, str, str, str]]:
 
 
 @given(st.data())
-def test_what_is_installed_later_moves_nothing(data: st.DataObject) -> None:
+def test_later_installations_renumber_nothing(data: st.DataObject) -> None:
     is_pair, count = data.draw(st.booleans()), data.draw(st.integers(1, 2))
     names = [f"nic{number}" for number in range(2 * count if is_pair else count)]
     entry = intents.storage(switches={"pair": is_pair}, hosts={"interfaces": names})
@@ -109,7 +109,7 @@ def applied(designed: Fabric, switch: Switch) -> tuple[Tree, CumulusSwitch]:
 
 @pytest.mark.parametrize("version", NVUE_RELEASES)
 @pytest.mark.parametrize("is_pair", [True, False])
-def test_nvue_accepts_what_is_rendered_and_does_what_is_designed(version: str, *, is_pair: bool) -> None:
+def test_nvue_accepts_the_rendered_files_and_realises_the_design(version: str, *, is_pair: bool) -> None:
     entry = intents.storage(
         switches={"version": version, "pair": is_pair},
         hosts={} if is_pair else {"interfaces": ["nic0"]},
@@ -135,7 +135,7 @@ def test_nvue_accepts_what_is_rendered_and_does_what_is_designed(version: str, *
 
 @pytest.mark.parametrize("version", ["4.32.3F", "4.33.2F", "4.35.1F"])
 @pytest.mark.parametrize("is_pair", [True, False])
-def test_eos_accepts_what_is_rendered_and_does_what_is_designed(version: str, *, is_pair: bool) -> None:
+def test_eos_accepts_the_rendered_files_and_realises_the_design(version: str, *, is_pair: bool) -> None:
     entry = intents.storage_eos(
         switches={"version": version, "pair": is_pair},
         hosts={} if is_pair else {"interfaces": ["nic0"]},
@@ -169,11 +169,11 @@ def test_eos_accepts_what_is_rendered_and_does_what_is_designed(version: str, *,
         assert model.router is not None
         parsed = model.parse(files(designed, switch.name))
         assert model.router(parsed).unknown == ()
-        # What the switch prints back is the same, with lists of VLANs as ranges.
+        # The switch prints the same, with lists of VLANs as ranges.
         assert model.parse({"eos.cfg": configuration.body(config)}) == parsed
 
 
-def test_only_the_switch_with_a_peer_filters_and_both_tell_each_other() -> None:
+def test_only_the_switch_with_a_peer_filters_and_both_exchange_its_routes() -> None:
     designed = fabric(intents.storage(), external=[intents.STORAGE_PEER])
     texts = [files(designed, name)["startup.yaml"] for name in ("storage01", "storage02")]
     assert [text.count("PL-EXTERNAL-IN-isp-a:") for text in texts] == [1, 0]
@@ -191,7 +191,7 @@ def test_only_the_switch_with_a_peer_filters_and_both_tell_each_other() -> None:
         (intents.storage_eos(), "Ethernet1/5", "   mlag 2\n", "   mlag 77\n"),
     ],
 )
-def test_a_change_of_a_lag_touches_its_ports(entry: dict[str, Any], port: str, find: str, put: str) -> None:
+def test_a_change_of_a_lag_affects_its_ports(entry: dict[str, Any], port: str, find: str, put: str) -> None:
     designed = fabric(entry)
     intended = files(designed, "storage02")
     running = {name: text.replace(find, put) for name, text in intended.items()}
@@ -202,7 +202,7 @@ def test_a_change_of_a_lag_touches_its_ports(entry: dict[str, Any], port: str, f
 
 @pytest.mark.parametrize("backend", ["netplan", "networkd"])
 @pytest.mark.parametrize("interfaces", [["nic0", "nic1"], ["nic0"]])
-def test_a_host_gets_what_it_is_verified_by(backend: str, interfaces: list[str]) -> None:
+def test_a_host_gets_the_files_that_verify_it(backend: str, interfaces: list[str]) -> None:
     routes, is_lag = ["0.0.0.0/0", "10.201.0.0/16"], len(interfaces) > 1
     entry = intents.storage(switches={"pair": is_lag}, hosts={"interfaces": interfaces, "routes": routes})
     designed, plain = (fabric(*given, hosts={"backend": backend}) for given in ([entry], []))
@@ -222,14 +222,14 @@ def test_a_host_gets_what_it_is_verified_by(backend: str, interfaces: list[str])
         ]
 
 
-def test_the_rails_do_not_notice() -> None:
+def test_the_rails_do_not_change() -> None:
     with_it, without = fabric(intents.storage()), fabric()
     for switch in without.switches:
         assert files(with_it, switch.name) == files(without, switch.name)
 
 
-def test_a_switch_that_has_no_mlag_gets_it() -> None:
-    """What is rendered at the top of the tree is compared, and so deployed."""
+def test_a_switch_without_mlag_gets_it() -> None:
+    """Rendered keys at the top of the tree are compared, and so deployed."""
     intended = files(fabric(intents.storage()), "storage01")
     items = yaml.safe_load(intended["startup.yaml"])
     trees = {

@@ -1,4 +1,4 @@
-"""NVUE: golden files, the schema, and what a template may do."""
+"""NVUE: golden files, the schema, and the rendered forms of settings."""
 
 from typing import Any
 
@@ -67,13 +67,13 @@ def test_optional_parts_satisfy_the_schema(version: str, changes: dict[str, Any]
         assert nvue.problems(rendered(fabric, switch.name), is_new=is_new(version)) == []
 
 
-def test_only_what_differs_from_the_roce_mode_is_rendered() -> None:
+def test_only_differences_from_the_roce_mode_are_rendered() -> None:
     weights = {"lossless": {"roce": {"weight": 50}, "best_effort": {"weight": 50}}}
     qos = nvue.tree(rendered(intents.fabric(intents.values(weights)), "leaf01"))["qos"]
     assert set(qos) == {"pfc-watchdog", "roce", "traffic-pool"}
 
 
-def test_drains_stand_where_they_were_asked_for() -> None:
+def test_drains_are_rendered_where_they_were_requested() -> None:
     changes = {"overrides": {"spine01": {"drain": True}, "leaf01": {"drain_neighbors": ["spine02"]}}}
     fabric = intents.fabric(intents.values(changes))
     draining = {
@@ -92,7 +92,7 @@ def test_drains_stand_where_they_were_asked_for() -> None:
     dscp=st.integers(0, 47),
     weight=st.integers(1, 99),
 )
-def test_every_dscp_lands_in_its_class(priority: int, cnp_priority: int, dscp: int, weight: int) -> None:
+def test_every_dscp_maps_to_its_class(priority: int, cnp_priority: int, dscp: int, weight: int) -> None:
     lossless = {
         "roce": {"priority": priority, "dscp": [dscp], "weight": weight},
         "cnp": {"priority": cnp_priority},

@@ -1,4 +1,4 @@
-"""The order list: at each end of a link what its cage takes, and cables that can be plugged in at both ends."""
+"""The order list: modules that fit the cage at each end of a link, and cables that fit both."""
 
 from typing import Any
 
@@ -111,7 +111,7 @@ ORDERS: dict[str, tuple[dict[str, Any], set[tuple[str, str, str, int]]]] = {
 
 
 @pytest.mark.parametrize(("changes", "wanted"), ORDERS.values(), ids=ORDERS)
-def test_what_is_ordered_can_be_plugged_in(changes: dict[str, Any], wanted: set[tuple[str, str, str, int]]) -> None:
+def test_ordered_parts_fit_their_ports(changes: dict[str, Any], wanted: set[tuple[str, str, str, int]]) -> None:
     fabric = built(changes)
     items = capacity.summarize(fabric, MEDIA).items
 

@@ -1,4 +1,4 @@
-"""The output folder: never half of two states, and never touching what netkit did not write."""
+"""The output folder: never a mixture of two states, and files of others are never touched."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ HEAD = {"netkit": "test"}
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Return every file below a folder, by its path."""
+    """Every file below a folder, by its path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -56,7 +56,7 @@ def rendered(*names: str, text: str = "one\n", fails_at: str = "") -> Iterator[R
         yield Rendered(name, {"a.conf": text, "b.conf": f"{name}\n", "jobs/c.yaml": f"{name}\n"}, {"role": "leaf"})
 
 
-def test_a_second_render_touches_no_file(tmp_path: Path) -> None:
+def test_a_second_render_writes_no_file(tmp_path: Path) -> None:
     first = render(REFERENCE, tmp_path / "out")
     assert "0 unchanged" in first
     before = stamps(tmp_path / "out")
@@ -66,7 +66,7 @@ def test_a_second_render_touches_no_file(tmp_path: Path) -> None:
     assert stamps(tmp_path / "out") == before
 
 
-def test_one_change_touches_only_the_files_it_changes(tmp_path: Path) -> None:
+def test_one_change_writes_only_the_files_it_changes(tmp_path: Path) -> None:
     out = tmp_path / "out"
     render(REFERENCE, out)
     before = stamps(out)
@@ -76,7 +76,7 @@ def test_one_change_touches_only_the_files_it_changes(tmp_path: Path) -> None:
     assert {name for name in before if before[name] != after[name]} == {"leaf03/startup.yaml"}
 
 
-def test_the_manifest_tells_every_file_and_its_digest(tmp_path: Path) -> None:
+def test_the_manifest_lists_every_file_and_its_digest(tmp_path: Path) -> None:
     out = tmp_path / "out"
     render(REFERENCE, out)
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ def test_the_manifest_tells_every_file_and_its_digest(tmp_path: Path) -> None:
     assert len(manifest["devices"]) == 22
 
 
-def test_files_of_devices_that_are_gone_are_removed_and_nothing_else(tmp_path: Path) -> None:
+def test_files_of_removed_devices_are_deleted_and_nothing_else(tmp_path: Path) -> None:
     out = tmp_path / "out"
     fewer = changed_reference(tmp_path / "fewer", "hosts: 10}", "hosts: 8}")
     render(REFERENCE, out)
@@ -161,7 +161,9 @@ def test_a_failed_first_render_leaves_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_undoes_those_that_could(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_created_undoes_those_that_could(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = Path.mkdir
 
     def mkdir(self: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
@@ -253,7 +255,7 @@ def test_kill_9_at_random_moments_of_a_real_render_is_healed_by_the_next(tmp_pat
     assert tree(out) == after
 
 
-def test_output_is_the_same_whatever_the_hash_seed(tmp_path: Path) -> None:
+def test_output_is_independent_of_the_hash_seed(tmp_path: Path) -> None:
     for inventory in ("reference", "mixed"):
         trees = []
         for seed in ("1", "77"):
@@ -275,7 +277,7 @@ def test_output_is_the_same_whatever_the_hash_seed(tmp_path: Path) -> None:
         assert len(trees[0]) > 50
 
 
-def test_views_are_the_same_whatever_the_hash_seed() -> None:
+def test_views_are_independent_of_the_hash_seed() -> None:
     for view in ("--addresses", "--cabling"):
         said = {
             start("design", "--fabric", "inventory/mixed", view, PYTHONHASHSEED=seed).stdout for seed in ("1", "77")

@@ -1,4 +1,4 @@
-"""Runs and stores are for their owner alone, whatever the umask, and whoever made their folders before."""
+"""Runs and stores are private to their owner, whatever the umask, and whoever created their folders before."""
 
 import os
 import stat
@@ -26,12 +26,12 @@ def _umask(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def modes(top: Path) -> dict[str, int]:
-    """Return what others may do with a folder and all that is in it."""
+    """The permissions of others on a folder and everything in it."""
     return {str(one): stat.S_IMODE(one.stat().st_mode) & 0o077 for one in (top, *top.rglob("*"))}
 
 
 @pytest.mark.usefixtures("_umask")
-def test_a_run_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_run_is_private_to_its_owner(tmp_path: Path) -> None:
     top = tmp_path / "state" / "netkit"
     with scene() as found:
         found.apply(Journal.new(top / "ai1" / "runs", found.time.clock))
@@ -41,7 +41,7 @@ def test_a_run_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_umask")
-def test_a_store_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_is_private_to_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
     make_folder(Path(usual_file()).parent)
     with open_store(usual_file()) as store, alone(usual_file(), Source("ai1")):
@@ -50,7 +50,7 @@ def test_a_store_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.Monk
         assert len(modes(tmp_path / "state")) >= 3
 
 
-def test_what_others_can_read_from_before_is_tightened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permissions_of_existing_files_are_tightened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
     runs = tmp_path / "state" / "reference" / "runs"
     runs.mkdir(parents=True)
@@ -65,7 +65,7 @@ def test_what_others_can_read_from_before_is_tightened(tmp_path: Path, monkeypat
     assert [stat.S_IMODE(path.stat().st_mode) for path in (runs.parent, store)] == [0o700, 0o600]
 
 
-def test_folders_above_that_are_somebody_elses_business_stay_as_they_are(tmp_path: Path) -> None:
+def test_parent_folders_keep_their_permissions(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     make_folder(tmp_path / "a" / "b")
     assert [stat.S_IMODE(one.stat().st_mode) for one in (tmp_path, tmp_path / "a", tmp_path / "a" / "b")] == [
@@ -75,7 +75,7 @@ def test_folders_above_that_are_somebody_elses_business_stay_as_they_are(tmp_pat
     ]
 
 
-def test_a_device_and_what_is_not_there_are_left_alone(tmp_path: Path) -> None:
+def test_a_device_file_and_a_missing_path_are_left_alone(tmp_path: Path) -> None:
     keep_private(tmp_path / "missing")
     before = Path("/dev/null").stat().st_mode
     os.close(open_file(Path("/dev/null"), os.O_RDWR))

@@ -1,6 +1,6 @@
-"""Every Python that is here, and recent enough for netkit, has what netkit takes of the standard library.
+"""Every installed Python that is recent enough has the names of the standard library that netkit uses.
 
-Types do not tell: their stubs know the last release of Python 3.11, while Debian 12 has its third.
+mypy cannot check this: its stubs describe the last release of Python 3.11, while Debian 12 has its third.
 """
 
 import shutil
@@ -18,7 +18,7 @@ CODE = ("netkit", "drivers", "checks", "docs", "bench")
 
 
 def _pythons() -> dict[tuple[int, ...], str]:
-    """Return each version of Python that is here, and where."""
+    """Each version of Python that is installed, and its path."""
     found = {tuple(sys.version_info[:3]): sys.executable}
     for path in filter(None, map(shutil.which, NAMES)):
         done = subprocess.run([path, "-c", TELLS_VERSION], capture_output=True, text=True, check=False)
@@ -28,7 +28,7 @@ def _pythons() -> dict[tuple[int, ...], str]:
     return found
 
 
-def test_every_python_here_has_what_is_taken_of_it() -> None:
+def test_every_installed_python_has_the_names_used_of_it() -> None:
     lacks = {}
     for version, path in _pythons().items():
         done = subprocess.run(
@@ -39,7 +39,7 @@ def test_every_python_here_has_what_is_taken_of_it() -> None:
     assert not any(lacks.values()), lacks
 
 
-def test_what_a_python_lacks_is_named(tmp_path: Path) -> None:
+def test_missing_names_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "new.py"
     lines = (
         "import os.path as paths, tarfile",

@@ -1,4 +1,4 @@
-"""The JSON Schema editors check fabric.yaml with."""
+"""The JSON Schema with which editors validate fabric.yaml."""
 
 import copy
 import json
@@ -17,20 +17,20 @@ SCHEMA = json_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_a_valid_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_the_shipped_file_is_what_the_command_prints() -> None:
+def test_the_shipped_file_is_the_output_of_the_command() -> None:
     done = run("schema")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == SCHEMA
-    # When this fails: netkit schema > inventory/fabric.schema.json
+    # If this fails: netkit schema > inventory/fabric.schema.json
     assert (ROOT / "inventory" / "fabric.schema.json").read_text(encoding="utf-8") == done.stdout
 
 
 @pytest.mark.parametrize("file", INVENTORIES, ids=lambda file: file.parent.name)
-def test_shipped_inventories_satisfy_the_schema_and_point_at_it(file: Any) -> None:
+def test_shipped_inventories_satisfy_the_schema_and_reference_it(file: Any) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("# yaml-language-server: $schema=../fabric.schema.json\n")
     assert list(VALIDATOR.iter_errors(yaml.safe_load(text))) == []
@@ -65,7 +65,7 @@ def test_there_are_inventories() -> None:
         (("cables", "host"), "length_m", 0),
     ],
 )
-def test_a_mistake_is_rejected(path: tuple[str | int, ...], key: str, value: object) -> None:
+def test_an_error_is_rejected(path: tuple[str | int, ...], key: str, value: object) -> None:
     values: Any = intents.values({"lossless": {"ecn": {"400": {"min_bytes": 1, "max_bytes": 2}}}})
     assert list(VALIDATOR.iter_errors(values)) == []
     part = broken = copy.deepcopy(values)

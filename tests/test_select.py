@@ -1,4 +1,4 @@
-"""`--limit`: a typo is refused, and a kind of device that another fabric has is none."""
+"""`--limit`: a typo is refused, and a kind of device that only another fabric has selects nothing."""
 
 import pytest
 
@@ -14,17 +14,17 @@ def chosen(expression: str) -> list[str]:
 
 
 @pytest.mark.parametrize("expression", ["!role=core", "!platform=eos", "role=leaf,role=spine,role=host,role=core"])
-def test_what_other_fabrics_have_is_no_typo(expression: str) -> None:
+def test_names_that_only_other_fabrics_have_are_no_typo(expression: str) -> None:
     assert chosen(expression) == chosen("")
 
 
 @pytest.mark.parametrize("term", ["!role=hosts", "!platform=ios", "!role=cor*", "!rail=9", "!gpu09", "!core*"])
-def test_what_nothing_is_called_is_refused(term: str) -> None:
+def test_an_unknown_name_is_refused(term: str) -> None:
     with pytest.raises(UsageError, match="matches no device"):
         chosen(term)
 
 
 @pytest.mark.parametrize("expression", ["role=core", "platform=eos", "leaf* role=core"])
-def test_choosing_only_what_this_fabric_lacks_is_refused(expression: str) -> None:
+def test_selecting_only_what_this_fabric_lacks_is_refused(expression: str) -> None:
     with pytest.raises(UsageError, match=r"--limit '(role=core|platform=eos)' matches no device"):
         chosen(expression)

@@ -1,4 +1,4 @@
-"""SONiC: golden files, the schema, the dialects, and the way of a packet through the maps."""
+"""SONiC: golden files, the schema, the dialects, and the path of a packet through the maps."""
 
 import subprocess
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_first_boot_files_equal_golden(golden: Golden) -> None:
     alone = sonic.parse(first_boot["ztp_config_db.json"])
     running = tables(designed)
     (row,) = running["MGMT_INTERFACE"].values()
-    # The resolver has no VRF of its own, and no name is asked for before the first deploy.
+    # The resolver has no VRF of its own, and no name is resolved before the first deploy.
     assert row.pop("forced_mgmt_routes") == ["192.0.2.3/32"]
     assert {name: running[name] for name in alone if name != "DEVICE_METADATA"} == {
         name: rows for name, rows in alone.items() if name != "DEVICE_METADATA"
@@ -134,7 +134,7 @@ def test_unified_mode_satisfies_the_schema(changes: dict[str, Any]) -> None:
         assert sonic.problems(sonic.parse(found["config_db.json"]), 202511) == []
 
 
-def test_a_mac_address_the_intent_gives_is_rendered() -> None:
+def test_a_mac_address_in_the_intent_is_rendered() -> None:
     given = fabric("202411", {"overrides": {"leaf01": {"system_mac": "00:11:22:33:44:55"}}})
     assert tables(given)["DEVICE_METADATA"]["localhost"]["mac"] == "00:11:22:33:44:55"
     assert "mac" not in tables(given, "leaf02")["DEVICE_METADATA"]["localhost"]
@@ -180,7 +180,7 @@ def test_ports_of_a_split_cage_without_a_cable_are_down() -> None:
     assert ports["Ethernet12"]["description"] == "unused"
 
 
-def test_model_with_a_lane_list_of_its_own_gets_it() -> None:
+def test_a_model_with_its_own_lane_list_gets_it() -> None:
     changes = {"switches": {"leaf": {"model": "M2-W6940-64OC"}, "spine": {"model": "M2-W6940-64OC"}}}
     ports = tables(fabric("202411", changes))["PORT"]
     shown = [(name, row["alias"], row["index"], row["lanes"]) for name, row in ports.items()]
@@ -203,7 +203,7 @@ def test_whole_cage_has_the_plain_alias_and_no_subport() -> None:
     assert found["WRED_PROFILE"]["AZURE_LOSSLESS_400G"]["green_max_threshold"] == str(30 * 400 * 125)
 
 
-def test_traditional_model_writes_the_designed_headroom_out() -> None:
+def test_a_traditional_model_has_the_designed_headroom_in_full() -> None:
     designed = fabric("202505", ARISTA)
     found, switch = tables(designed), designed.switch("leaf01")
     for port in switch.ports:
@@ -220,7 +220,7 @@ def test_traditional_model_writes_the_designed_headroom_out() -> None:
         }
 
 
-def test_dynamic_model_asks_for_the_row_of_the_vendor_table() -> None:
+def test_dynamic_model_references_the_row_of_the_vendor_table() -> None:
     designed = fabric()
     found = tables(designed)
     for port in designed.switch("leaf01").ports:
@@ -232,7 +232,7 @@ def test_dynamic_model_asks_for_the_row_of_the_vendor_table() -> None:
 
 
 @pytest.mark.parametrize("model", ["SN5600", "SN4700"])
-def test_dynamic_model_reserves_a_headroom_the_user_gives(model: str) -> None:
+def test_dynamic_model_reserves_a_headroom_of_the_user(model: str) -> None:
     split = {"SN5600": "2x400G", "SN4700": "1x400G"}[model]
     leaf = {"model": model, "host_breakout": split, "uplink_breakout": split}
     spine = {"model": model, "breakout": split}
@@ -247,7 +247,7 @@ def test_dynamic_model_reserves_a_headroom_the_user_gives(model: str) -> None:
     assert int(profile["size"]) == int(profile["xon"]) + int(profile["xoff"]) + frame
 
 
-def test_headroom_nobody_tells_is_refused_where_it_must_be_written_out() -> None:
+def test_unknown_headroom_is_refused_where_it_must_be_written_out() -> None:
     designed = fabric("202505", ARISTA)
     leaf = designed.switch("leaf01")
     ports = tuple(replace(port, profile=replace(port.profile, headroom=None)) for port in leaf.ports)
@@ -286,7 +286,7 @@ def test_model_without_sonic_data_is_refused_before_anything_is_rendered() -> No
         ({"poll_ms": 1000, "detection_polls": 5, "restoration_polls": 60}, ("5000", "60000"), "1000"),
     ],
 )
-def test_watchdog_times_stay_within_what_the_table_takes(
+def test_watchdog_times_stay_within_the_range_of_the_table(
     times: dict[str, int], row: tuple[str, str], poll: str
 ) -> None:
     found = tables(fabric("202411", {"lossless": {"watchdog": times}}))["PFC_WD"]
@@ -307,7 +307,7 @@ def test_cnp_queue_is_strict_and_capped_in_bytes_a_second() -> None:
     assert unshaped["SCHEDULER"][unshaped["QUEUE"]["Ethernet0|6"]["scheduler"]] == {"type": "STRICT"}
 
 
-def test_drain_is_frr_s_and_leaves_sonic_s_own_switch_alone() -> None:
+def test_drain_uses_frr_and_not_the_switch_of_sonic() -> None:
     designed = fabric("202411", DRAINED)
     assert tables(designed, "spine01")["BGP_DEVICE_GLOBAL"]["STATE"]["tsa_enabled"] == "false"
     assert " bgp graceful-shutdown\n" in files(designed, "spine01")["frr.conf"]
@@ -340,7 +340,7 @@ def test_every_mode_starts_bfdd() -> None:
 
 
 @pytest.mark.parametrize("user", ["abc", "a" * 33])
-def test_snmp_user_sonic_cannot_have_is_refused(user: str) -> None:
+def test_snmp_user_unsupported_by_sonic_is_refused(user: str) -> None:
     with pytest.raises(RenderError, match="use 4 to 32 characters"):
         tables(fabric("202411", {"services": {"snmp": {"user": user}}}))
 
@@ -378,7 +378,7 @@ CLASSES = st.tuples(st.permutations(range(8)), st.permutations(range(64))).map(
     hosts=st.integers(1, 4),
     is_arista=st.booleans(),
 )
-def test_every_dscp_lands_in_the_class_of_the_profile(
+def test_every_dscp_maps_to_the_class_of_the_profile(
     lossless: dict[str, Any], version: str, attachment: str, hosts: int, *, is_arista: bool
 ) -> None:
     assume(has_layout(version, ARISTA if is_arista else {}))

@@ -1,4 +1,4 @@
-"""SONiC's frr.conf in real FRR: as the BGP container loads it, in a namespace of its own."""
+"""SONiC's frr.conf in real FRR: as the BGP container loads it, in its own namespace."""
 
 import os
 import re
@@ -42,7 +42,7 @@ vtysh -b 2>&1
 echo '--- running configuration'
 vtysh -c 'show running-config' 2>&1
 """
-# What FRR leaves out of its running configuration because it is the default, and what it adds.
+# What FRR omits from its running configuration because it is the default, and what it adds.
 DEFAULTS = {"bgp ebgp-requires-policy", "detect-multiplier 3", "receive-interval 300", "transmit-interval 300"}
 OWN = re.compile(r"frr version .*|hostname .*|service integrated-vtysh-config|no ipv?6? ?forwarding|end|exit.*|!")
 CASES: list[tuple[str, str, dict[str, Any]]] = [
@@ -62,7 +62,7 @@ def frr_conf(name: str, version: str, changes: dict[str, Any]) -> str:
 
 
 def statements(text: str) -> Iterator[tuple[str, str]]:
-    """Yield every line that says something, with the section it stands in."""
+    """Yield every effective line with its section."""
     section = ""
     for line in text.splitlines():
         said = line.strip()
@@ -74,7 +74,7 @@ def statements(text: str) -> Iterator[tuple[str, str]]:
 
 @needs_frr
 @pytest.mark.parametrize(("name", "version", "changes"), CASES)
-def test_frr_takes_every_line_and_runs_what_is_intended(
+def test_frr_accepts_every_line_and_runs_the_intended_configuration(
     tmp_path: Path, name: str, version: str, changes: dict[str, Any]
 ) -> None:
     file, script = tmp_path / "frr.conf", tmp_path / "script"
@@ -107,7 +107,7 @@ def test_frr_takes_every_line_and_runs_what_is_intended(
     assert Counter(statements(shown)) == Counter(statements(intended))
 
 
-def test_container_finds_its_lines_for_zebra_already_there() -> None:
+def test_the_zebra_lines_of_the_container_are_already_there() -> None:
     always = {"no fpm use-next-hop-groups", "fpm address 127.0.0.1"}
     kernel = "no zebra nexthop kernel enable"
     for version, wanted in (("202305", {*always, kernel}), ("202505", {*always, kernel}), ("202511", always)):

@@ -1,4 +1,4 @@
-"""The CONFIG_DB checker itself: it lets the rendered file pass, and finds each harm done to it."""
+"""The CONFIG_DB checker itself: it accepts the rendered file, and detects each error introduced into it."""
 
 from collections.abc import Callable
 

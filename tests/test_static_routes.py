@@ -1,4 +1,4 @@
-"""Static routes of switches: rendered, read back, owned or left, and what they take out of the fabric."""
+"""Static routes of switches: rendered, parsed, owned or left, and prefixes of the fabric that they shadow."""
 
 from dataclasses import replace
 from ipaddress import IPv4Network
@@ -53,7 +53,7 @@ def files(of: Fabric, name: str = "leaf01") -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_what_is_read_of_static_routes_is_what_was_designed(name: str) -> None:
+def test_parsed_static_routes_equal_the_design(name: str) -> None:
     of = fabric(name, ROUTES)
     check_all(of)
     assert [(route.prefix, route.vias) for route in of.switch("leaf01").static] == [
@@ -64,7 +64,7 @@ def test_what_is_read_of_static_routes_is_what_was_designed(name: str) -> None:
     assert [route.prefix for route in of.switch("spine01").static] == ["198.19.0.0/16"]
 
 
-def test_files_with_static_routes_are_what_a_nos_takes() -> None:
+def test_a_nos_accepts_files_with_static_routes() -> None:
     assert eos.problems(files(fabric("eos", [*ROUTES, MANAGED]))["eos.cfg"], "4.35.1F") == []
     for name in ("nvue", "nvue-new"):
         text = files(fabric(name, [*ROUTES, MANAGED]))["startup.yaml"]
@@ -72,7 +72,7 @@ def test_files_with_static_routes_are_what_a_nos_takes() -> None:
 
 
 @pytest.mark.parametrize("name", ["nvue", "eos", "frr", "sonic"])
-def test_routes_that_the_intent_has_not_go_only_where_it_has_a_list(name: str) -> None:
+def test_routes_outside_the_intent_are_removed_only_if_it_has_a_list(name: str) -> None:
     with_one, without, plain = files(fabric(name, ROUTES[:1])), files(fabric(name, [])), files(fabric(name))
     assert ONE[name] in "".join(with_one.values())
     assert compare(MODELS[name], with_one, plain).changes == ()
@@ -93,7 +93,7 @@ def routers(of: Fabric, **changed: Router) -> Network:
 @pytest.mark.parametrize(
     ("prefix", "is_lost"), [("10.128.128.0/17", False), ("10.128.0.8/29", True), ("198.18.0.0/16", False)]
 )
-def test_a_static_route_into_the_fabric_swallows_what_it_covers(prefix: str, *, is_lost: bool) -> None:
+def test_a_static_route_shadows_the_prefixes_it_covers(prefix: str, *, is_lost: bool) -> None:
     of = fabric("nvue")
     leaf = router_of(of, of.switch("leaf01"))
     astray = replace(leaf, static=(RouterRoute(IPv4Network(prefix)),))

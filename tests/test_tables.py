@@ -1,4 +1,4 @@
-"""Names and numbers of one's own: tables beside the intent, written and read again."""
+"""Custom names and numbers: tables beside the intent, exported and read again."""
 
 import csv
 import io
@@ -56,7 +56,7 @@ def build(values: Values) -> Fabric:
 
 
 def exported(fabric: Fabric, folder: Path) -> dict[str, Rows]:
-    """Return the tables of a fabric as they are in their files."""
+    """The tables of a fabric as text of their files."""
     found = {}
     for name, kind in Tables.columns().items():
         csv_table.write(folder / f"{name}.csv", kind, TABLES[name](fabric))
@@ -66,7 +66,7 @@ def exported(fabric: Fabric, folder: Path) -> dict[str, Rows]:
 
 
 def with_tables(values: Values, tables: Given, folder: Path) -> Fabric:
-    """Return the fabric of an intent with tables, read from files."""
+    """The fabric of an intent with tables, read from files."""
     for name, rows in tables.items():
         csv_table.write(folder / f"{name}.csv", Tables.columns()[name], rows)
     (folder / "fabric.yaml").write_text(
@@ -77,7 +77,7 @@ def with_tables(values: Values, tables: Given, folder: Path) -> Fabric:
 
 @MANY
 @given(random_intents())
-def test_the_tables_of_a_fabric_design_the_same_fabric(tmp_path: Path, values: Values) -> None:
+def test_the_exported_tables_of_a_fabric_give_the_same_fabric(tmp_path: Path, values: Values) -> None:
     fabric = build(values)
     tables = exported(fabric, tmp_path)
     assert {name: len(rows) for name, rows in tables.items()} == {
@@ -91,7 +91,7 @@ def test_the_tables_of_a_fabric_design_the_same_fabric(tmp_path: Path, values: V
 
 
 def shape(fabric: Fabric) -> dict[Any, Any]:
-    """Return what names and numbers of other devices must not change: ports, peers by position, addresses of NICs."""
+    """What names and numbers of other devices must not change: ports, peers by position, addresses of NICs."""
 
     def at(name: str) -> Any:
         device = fabric.device(name)
@@ -125,7 +125,7 @@ def test_a_changed_cell_changes_nothing_else(tmp_path: Path, values: Values, dat
         }
         if row["role"] != "host":
             new["loopback"] = str(next(loopbacks))
-        if row["role"] in {"leaf", "spine"}:  # core switches of different AS numbers would admit a valley
+        if row["role"] in {"leaf", "spine"}:  # core switches of different AS numbers would permit a valley
             new["asn"] = str(64_512 + number)
         was = row["name"]
         row |= {key: new[key] for key in data.draw(st.sets(st.sampled_from(sorted(new)), min_size=1))}
@@ -185,7 +185,7 @@ def test_a_moved_cable_moves_nothing_else(tmp_path: Path, values: Values, data: 
 
 @MANY
 @given(random_intents(), st.data())
-def test_an_address_of_ones_own_moves_no_other(tmp_path: Path, values: Values, data: st.DataObject) -> None:
+def test_a_custom_address_changes_no_other(tmp_path: Path, values: Values, data: st.DataObject) -> None:
     fabric = build(values)
     leaf = data.draw(st.sampled_from(fabric.tier("leaf")))
     rail, old = IPv4Network(fabric.rails[leaf.rail].prefix), IPv4Network(leaf.leaf_prefix)
@@ -237,7 +237,7 @@ def nics_of(fabric: Fabric, leaf: Switch) -> list[Nic]:
     return [nic for host in fabric.hosts for nic in host.nics if nic.leaf == leaf.name]
 
 
-def test_a_switch_has_a_model_of_its_own() -> None:
+def test_a_switch_may_have_its_own_model() -> None:
     changes: Values = {
         "switches": {
             "leaf": dict.fromkeys(("host_breakout", "uplink_breakout"), "1x400G"),
@@ -277,7 +277,7 @@ def test_hosts_of_several_models_share_a_fabric() -> None:
 
 
 def test_a_model_without_a_pci_map_gets_one_from_the_intent() -> None:
-    """In a unit and in the table of devices; NICs of other families come with their own drivers and files."""
+    """In a unit and in the table of devices; NICs of other families have their own drivers and files."""
     pci = {"mi300x-thor2": ["0000:06:00.0", "0000:23:00.0"], "mi355x-pollara": ["0000:09:00.0", "0000:2a:00.0"]}
     units: list[Values] = [{"unit": 1, "hosts": 2}, {"unit": 2, "hosts": 1, "host_model": "mi300x-thor2"}]
     row = {"role": "host", "unit": 1, "slot": 2, "model": "mi355x-pollara"}
@@ -290,7 +290,7 @@ def test_a_model_without_a_pci_map_gets_one_from_the_intent() -> None:
     ]
 
 
-def test_models_of_hosts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+def test_host_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "models" / "hosts").mkdir(parents=True)
     slow = (SHIPPED / "hosts" / "dgx-h100.yaml").read_text(encoding="utf-8")
     slow = slow.replace("name: dgx-h100", "name: slow").replace(
@@ -323,7 +323,7 @@ def test_models_of_hosts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     ]
 
 
-def test_rails_have_prefixes_and_vlans_of_their_own() -> None:
+def test_rails_may_have_their_own_prefixes_and_vlans() -> None:
     rows = [{"rail": 0, "prefix": "10.128.64.0/20"}, {"rail": 1, "prefix": "10.128.16.0/20", "vlan": 300}]
     changes = {"attachment": "vlan", "pools": {"leaf_length": 26}, "tables": {"rails": rows}}
     fabric = intents.fabric(intents.values(changes))
@@ -354,7 +354,7 @@ SMALL = "role,unit,rail,slot,name,rack\nleaf,1,0,,ls-1,R 1\nhost,1,,2,dgx-b,\n".
     ],
     ids=["plain", "bom-crlf", "semicolons", "tabs", "quotes", "empty-rows-and-column", "no-last-line-end"],
 )
-def test_tables_are_read_as_spreadsheets_write_them(tmp_path: Path, data: bytes) -> None:
+def test_csv_files_of_spreadsheets_are_read(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "devices.csv"
     file.write_bytes(data)
     table = csv_table.read(file, DeviceEntry)
@@ -411,7 +411,7 @@ def given_fabric() -> Fabric:
     return intents.fabric(intents.values({"tables": {"devices": ROWS}}))
 
 
-def test_given_names_and_numbers_are_those_of_the_devices() -> None:
+def test_names_and_numbers_of_tables_are_those_of_the_devices() -> None:
     fabric, plain = given_fabric(), intents.fabric(intents.values())
     leaf, spine, host = fabric.device("ls-1"), fabric.device("sp-b"), fabric.device("dgx-c")
     assert isinstance(leaf, Switch)
@@ -424,7 +424,7 @@ def test_given_names_and_numbers_are_those_of_the_devices() -> None:
     assert shape(fabric) == shape(plain)
 
 
-def test_two_devices_can_have_each_others_names() -> None:
+def test_two_devices_may_swap_names() -> None:
     rows = [{"role": "leaf", "unit": 1, "rail": rail, "name": f"leaf0{2 - rail}"} for rail in (0, 1)]
     cables = [{"device": "gpu01", "port": "rail0", "peer": "leaf02", "peer_port": "swp9s0"}]
     fabric = intents.fabric(intents.values({"tables": {"devices": rows, "cables": cables}}))
@@ -434,7 +434,7 @@ def test_two_devices_can_have_each_others_names() -> None:
     assert [(nic.leaf, nic.leaf_port) for nic in fabric.hosts[0].nics] == [("leaf02", "swp9s0"), ("leaf01", "swp1s0")]
 
 
-def test_limits_and_inventories_use_them() -> None:
+def test_limits_and_inventories_use_custom_names() -> None:
     fabric = given_fabric()
     assert [device.name for device in select(fabric, "rack=r7")] == ["ls-1", "dgx-c"]
     assert [device.name for device in select(fabric, "serial=MT*")] == ["ls-1"]
@@ -468,7 +468,7 @@ def test_the_command_writes_tables_that_it_reads(tmp_path: Path) -> None:
     assert "ls-1    leaf  serial number  MT1\nls-1    leaf  rack           r7, unit 40\n" in addresses
 
 
-def test_the_ports_of_a_cage_keep_the_lengths_of_their_cables() -> None:
+def test_ports_of_a_cage_keep_the_lengths_of_their_cables() -> None:
     cables = [{"device": "gpu01", "port": "rail0", "peer": "leaf01", "length_m": 200}]
     fabric = intents.fabric(intents.on_platform("sonic", "202411", {"tables": {"cables": cables}}))
     leaf = fabric.switch("leaf01")
@@ -479,7 +479,7 @@ def test_the_ports_of_a_cage_keep_the_lengths_of_their_cables() -> None:
     assert [lengths[first.name], lengths[second.name]] == ["300m", "40m"]
 
 
-def test_a_revision_has_the_tables_of_its_time(tmp_path: Path) -> None:
+def test_a_revision_uses_its_own_tables(tmp_path: Path) -> None:
     fabric = Path(shutil.copytree(ROOT / "inventory" / "brownfield", tmp_path / "brownfield"))
     git = ("git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.net")
     for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "first")):

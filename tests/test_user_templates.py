@@ -1,4 +1,4 @@
-"""A user's own templates: they replace netkit's file by file, fail in one clear line, and cannot leave their box."""
+"""A user's own templates: they replace netkit's file by file, fail in one clear line, and stay in their sandbox."""
 
 import json
 import re
@@ -23,12 +23,12 @@ from tests.conftest import Golden
 
 REFERENCE = ROOT / "inventory" / "reference"
 MORE_BYTES = 1_200_000_000
-"""Beyond what a fork of the test process begins with, which grows from test to test."""
+"""Beyond the memory of a fork of the test process, which grows from test to test."""
 DEVICE = "leaf01"
 
 
 def with_template(tmp_path: Path, text: str, name: str = "nvue/startup.yaml.j2") -> Path:
-    """Return a fabric folder whose own template replaces one of netkit's."""
+    """A fabric folder whose own template replaces one of netkit's."""
     fabric = tmp_path / "fabric"
     shutil.copytree(REFERENCE, fabric, dirs_exist_ok=True)
     file = fabric / "templates" / name
@@ -38,7 +38,7 @@ def with_template(tmp_path: Path, text: str, name: str = "nvue/startup.yaml.j2")
 
 
 def render_leaf(fabric: Path, out: Path) -> Done:
-    """Render one switch with little memory, so that a template that wants more shows at once."""
+    """Render one switch with little memory, so that a template that needs more fails at once."""
 
     def limit() -> None:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
@@ -49,19 +49,19 @@ def render_leaf(fabric: Path, out: Path) -> Done:
 
 
 def processor_s() -> float:
-    """Return what processes that ended have used."""
+    """CPU time of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def said_by(tmp_path: Path, text: str) -> str:
-    """Return what a template says for the leaf."""
+    """The error of a template for the leaf."""
     done = render_leaf(with_template(tmp_path, text), tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
     return (tmp_path / "out" / DEVICE / "startup.yaml").read_text(encoding="utf-8")
 
 
-def test_a_users_template_replaces_one_file_and_netkits_serve_the_rest(tmp_path: Path) -> None:
+def test_a_users_template_replaces_one_file_and_the_others_stay(tmp_path: Path) -> None:
     own = (shipped_templates() / "nvue" / "services.yaml.j2").read_text(encoding="utf-8")
     fabric = with_template(tmp_path, "{# ours #}\n" + own + "# our own line\n", "nvue/services.yaml.j2")
     plain, changed = tmp_path / "plain", tmp_path / "changed"
@@ -74,7 +74,7 @@ def test_a_users_template_replaces_one_file_and_netkits_serve_the_rest(tmp_path:
         assert file.read_bytes() == (changed / file.relative_to(plain)).read_bytes()
 
 
-def test_a_users_template_takes_in_the_one_it_replaces(tmp_path: Path) -> None:
+def test_a_users_template_includes_the_one_it_replaces(tmp_path: Path) -> None:
     name = "nvue/services.yaml.j2"
     fabric = with_template(tmp_path, '{% include "netkit/nvue/services.yaml.j2" %}\n# our own line\n', name)
     plain, changed = tmp_path / "plain", tmp_path / "changed"
@@ -129,7 +129,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_template_is_told_in_one_line(name: str, tmp_path: Path) -> None:
+def test_a_broken_template_is_reported_in_one_line(name: str, tmp_path: Path) -> None:
     text, words = BROKEN[name]
     done = render_leaf(with_template(tmp_path, text), tmp_path / "out")
     assert_refused(done, *words)
@@ -143,14 +143,14 @@ def test_an_error_in_an_included_file_names_that_file(tmp_path: Path) -> None:
     assert_refused(render_leaf(fabric, tmp_path / "out"), "part.j2:4:", "'nothing' is undefined", DEVICE)
 
 
-def test_a_template_that_is_not_text_is_told(tmp_path: Path) -> None:
+def test_a_template_that_is_not_text_is_reported(tmp_path: Path) -> None:
     fabric = with_template(tmp_path, "")
     (fabric / "templates" / "nvue" / "startup.yaml.j2").write_bytes(b"caf\xe9\n")
     assert_refused(render_leaf(fabric, tmp_path / "out"), "nvue/startup.yaml.j2")
 
 
-def test_what_is_owned_is_declared_by_netkit_alone(tmp_path: Path, golden: Golden) -> None:
-    # A comment that says so, as overrides had one, changes nothing; nor does a copy of netkit's own file.
+def test_ownership_is_declared_by_netkit_alone(tmp_path: Path, golden: Golden) -> None:
+    # A comment that claims it, as overrides had one, changes nothing; nor does a copy of netkit's own file.
     fabric = with_template(tmp_path, "{# owns:\nsystem.ssh-server\n#}\nhello\n")
     own = fabric / "templates" / "nvue" / "owns.yaml"
     own.write_bytes((shipped_templates() / "nvue" / "owns.yaml").read_bytes())
@@ -192,7 +192,7 @@ ESCAPES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", ESCAPES)
-def test_a_template_cannot_leave_its_box(name: str, tmp_path: Path) -> None:
+def test_a_template_cannot_leave_its_sandbox(name: str, tmp_path: Path) -> None:
     fabric = with_template(tmp_path, ESCAPES[name] + "\n")
     done = render_leaf(fabric, tmp_path / "out")
     assert_refused(done)
@@ -228,7 +228,7 @@ def test_a_template_cannot_reach_into_the_fabric_or_change_it() -> None:
     assert repr(fabric) == before
 
 
-def test_no_view_hands_a_template_anything_that_can_touch_the_machine() -> None:
+def test_no_view_exposes_anything_that_can_access_the_machine() -> None:
     for platform, version in (("nvue", "5.16.1"), ("sonic", "202411"), ("eos", "4.35.1F"), ("frr", "8.4.4")):
         seen: set[type] = set()
         engine = Engine()
@@ -287,7 +287,7 @@ GREEDY: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", GREEDY)
-def test_a_greedy_template_is_refused_in_one_line_and_bounded_time(name: str, tmp_path: Path) -> None:
+def test_an_excessive_template_is_refused_in_one_line_and_bounded_time(name: str, tmp_path: Path) -> None:
     fabric = with_template(tmp_path, GREEDY[name] + "\n")
     began_s = processor_s()
     done = render_leaf(fabric, tmp_path / "out")
@@ -305,7 +305,7 @@ def test_a_template_that_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: 
     assert processor_s() - began_s < 10
 
 
-def test_what_templates_need_every_day_still_works(tmp_path: Path) -> None:
+def test_common_template_features_still_work(tmp_path: Path) -> None:
     text = (
         "{% for n in range(3) %}{{ n * 2 }} {% endfor %}{{ '-' * 10 }} {{ 'x%03d' % 7 }} {{ 'ab'|center(6) }}|"
         "{% set ns = namespace(n=0) %}{% for i in [1, 2] %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }} "
@@ -315,7 +315,7 @@ def test_what_templates_need_every_day_still_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("product", ["'x' * 100000 * 2", "100001 * [1]", "('x' * 400) * 400", "2 ** 2"])
-def test_a_large_product_is_refused_before_it_is_made(product: str) -> None:
+def test_a_large_product_is_refused_before_it_is_computed(product: str) -> None:
     with pytest.raises(SecurityError, match=r"too large|no powers"):
         Engine().environment.from_string("{{ " + product + " }}").render()
 
@@ -344,7 +344,7 @@ def test_a_loop_over_one_value_is_refused_with_the_line_to_write(text: str, reme
     assert [problem.remedy for problem in refused.value.problems] == [remedy]
 
 
-def test_an_engine_renders_what_the_file_says_now(tmp_path: Path) -> None:
+def test_an_engine_renders_the_current_text_of_a_file(tmp_path: Path) -> None:
     """Engines share compiled templates, but not those of another folder or an earlier text."""
     for folder, text in (("a", "one"), ("a", "two"), ("b", "one"), ("a", "one")):
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -352,7 +352,7 @@ def test_an_engine_renders_what_the_file_says_now(tmp_path: Path) -> None:
         assert Engine((tmp_path / folder,)).render("my.j2", {}, "leaf01") == text
 
 
-# Lines of overrides as they were while an optional value was a list of one or none, and the same lines as they are.
+# Lines of overrides from when an optional value was a list of one or none, and their current form.
 OVERRIDES: dict[str, tuple[tuple[str, str], ...]] = {
     "nvue": (
         ("{% for _ in view.draining %}x{% endfor %}", "{% if switch.drain %}x{% endif %}"),
@@ -457,10 +457,10 @@ NEWEST = {"nvue": "5.16.1", "sonic": "202411", "eos": "4.35.1F", "frr": "8.4.4"}
 
 
 @pytest.mark.parametrize("platform", OVERRIDES)
-def test_an_override_written_before_templates_used_if_is_refused_with_what_to_write(
+def test_an_override_from_before_templates_used_if_is_refused_with_what_to_write(
     platform: str, golden: Golden, tmp_path: Path
 ) -> None:
-    # A DSCP beside the default and a drained switch: every one of these lists and flags is there.
+    # With a non-default DSCP and a drained switch, every one of these lists and flags is present.
     odd = {"lossless": {"roce": {"dscp": [26, 40]}}, "overrides": {"leaf01": {"drain": True}}}
     of_hosts = platform == "host"
     fabric = intents.fabric(intents.values(odd) if of_hosts else intents.on_platform(platform, NEWEST[platform], odd))
@@ -481,7 +481,7 @@ def test_an_override_written_before_templates_used_if_is_refused_with_what_to_wr
 
 
 def ending_rows(value: Any, depth: int = 0) -> str:
-    """Return JSON as templates write it: a comma after each row, the last one too."""
+    """JSON as templates write it: a comma after each row, the last one too."""
     if isinstance(value, dict):
         rows = [f"{json.dumps(key)}: {ending_rows(inner, depth + 1)},\n" for key, inner in value.items()]
         return "{\n" + "".join(" " * depth + row for row in rows) + " " * depth + "}"
@@ -495,7 +495,7 @@ TREES = st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dicti
 
 
 @given(st.dictionaries(TEXTS, TREES, max_size=3))
-def test_the_comma_after_a_last_row_is_dropped_and_no_text_changes(tree: dict[str, Any]) -> None:
+def test_the_comma_after_a_last_row_is_removed_and_no_text_changes(tree: dict[str, Any]) -> None:
     engine = Engine()
     engine.environment.loader = DictLoader({"sonic/one.json.j2": "{{ text }}"})
     text = engine.render("sonic/one.json.j2", {"text": ending_rows(tree)}, DEVICE)
@@ -503,7 +503,7 @@ def test_the_comma_after_a_last_row_is_dropped_and_no_text_changes(tree: dict[st
 
 
 @pytest.mark.parametrize("platform", [*NEWEST, "host"])
-def test_each_name_that_is_listed_is_there_with_its_value(platform: str) -> None:
+def test_each_listed_name_is_present_with_its_value(platform: str) -> None:
     of_hosts = platform == "host"
     fabric = intents.fabric(intents.values() if of_hosts else intents.on_platform(platform, NEWEST[platform]))
     device = fabric.hosts[0] if of_hosts else fabric.switch("leaf01")
@@ -520,7 +520,7 @@ def test_each_name_that_is_listed_is_there_with_its_value(platform: str) -> None
     assert {name: spelled.get(text, text) for name, text in said.items()} == plain
 
 
-def test_the_view_of_a_device_lists_its_templates_and_a_device_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_the_view_of_a_device_lists_its_templates_and_an_unknown_device_is_refused(tmp_path: Path) -> None:
     fabric = with_template(tmp_path, "# ours\n", "nvue/qos.yaml.j2")
     done = run("design", "--fabric", fabric, "--view", DEVICE, "--format", "json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -531,7 +531,7 @@ def test_the_view_of_a_device_lists_its_templates_and_a_device_that_is_not_there
     assert_refused(run("design", "--fabric", fabric, "--view", "leaf1"), "no device 'leaf1'; did you mean leaf")
 
 
-def test_a_file_of_the_users_own_is_rendered_beside_netkits(tmp_path: Path, golden: Golden) -> None:
+def test_a_users_additional_file_is_rendered(tmp_path: Path, golden: Golden) -> None:
     text = "{% if switch.role == 'leaf' %}\nleaf {{ switch.name }}\n{% endif %}\n"
     fabric = with_template(tmp_path, text, "nvue/files/label.txt.j2")
     out = tmp_path / "out"
