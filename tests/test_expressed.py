@@ -395,6 +395,7 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
         network(vlans=[*STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/22"}], hosts={"vlan": 202}),
     ),
     "networks.hosts.first_port": (network(), network(hosts={"first_port": "swp9"})),
+    "networks.hosts.ports": (network(), network(hosts={"ports": {"gpu01": "swp40"}})),
     "networks.hosts.first_address": (network(), network(hosts={"first_address": 32})),
     "networks.hosts.routes": (network(), network(hosts={"routes": ["0.0.0.0/0"]})),
     "networks.hosts.media": (network(), network(hosts={"media": "100G-SR4"})),

@@ -27,6 +27,8 @@ MOST = 128
 ROLES = ("oob", "frontend", "storage")
 USUAL_ASN = 4_200_090_000
 HOST_CABLE_M, PEER_CABLE_M = 3, 1
+LEAST_OFFSET = 4
+"""Of hosts in their prefix: behind the gateway and the addresses of a pair."""
 
 
 @dataclass(frozen=True)
@@ -173,23 +175,22 @@ class _Network:
 
     @cached_property
     def ceilings(self) -> Ceilings | None:
-        """The lowest ceilings with which all hosts have the ports that the design gives them; None: there are none."""
+        """The lowest ceilings with which all hosts have the ports that the design gives them, or else the addresses."""
         hosts = [place for place in self.placement.places.values() if place.role == "host"]
         least_units, least_slots = (max((getattr(one, key) for one in hosts), default=1) for key in ("unit", "slot"))
         is_alike = all(self._dealt(ends) == self.interfaces for ends in self.ends.values())
         most_units = MOST if any(one.pod > 1 for one in hosts) else least_units
-        every = (
+        every = [
             (units, slots) for slots in range(least_slots, MOST + 1) for units in range(least_units, most_units + 1)
-        )
-        fits = (one for one in every if self.first_number(one) is not None)
-        return next(fits, None) if is_alike and None not in self.numbers.values() else None
+        ]
+        fits = (one for by_port in (self.first_number, self._offset) for one in every if by_port(one) is not None)
+        return next(fits, None) if is_alike else None
 
     def first_number(self, ceilings: Ceilings) -> int | None:
         """Return the place of the first host up to the ceilings; None if the hosts are in no such order."""
-        (units, slots), first = ceilings, -1
+        first = -1
         for host, number in self.numbers.items():
-            place = self.placement.places[host]
-            own = (number or 0) - ((place.pod - 1) * units + place.unit - 1) * slots - place.slot + 1
+            own = -1 if number is None else number - self._place(host, ceilings)
             if own < 0 or first not in {-1, own}:
                 return None
             first = own
@@ -205,7 +206,11 @@ class _Network:
         switches = self._switches(name, model, split, guesses) | {"asn": self.first.asn or USUAL_ASN + index}
         values: Values = {"name": name, "role": role, "switches": switches, "vlans": vlans}
         first = self.first_number(ceilings) if self.ceilings and ceilings else None
-        hosts = {} if first is None else self._hosts(vlans, split, first)
+        hosts = (
+            self._with_ports(vlans, split, ceilings)
+            if first is None
+            else self._hosts(vlans, split, first, self.numbers)
+        )
         values |= {"hosts": hosts} if hosts else {}
         interface = hosts.get("bond") or next(iter(self.interfaces), "")
         existing = self.first.existing
@@ -270,7 +275,7 @@ class _Network:
         is_own = len(addresses) == 2 and addresses != [str(network[2]), str(network[3])]
         return values | ({"switch_addresses": addresses} if is_own else {})
 
-    def _hosts(self, vlans: list[Values], split: Split, first: int) -> Values:
+    def _hosts(self, vlans: list[Values], split: Split, first: int, numbers: Mapping[str, int | None]) -> Values:
         vlan = most(one.vlan for one in self._attached(self.first) if set(one.ports) & self._ports_of_hosts)
         values: Values = {"interfaces": list(self.interfaces)}
         values |= {"vlan": vlan} if vlan != vlans[0]["number"] else {}
@@ -280,15 +285,45 @@ class _Network:
         )
         nics = [(host, nic, IPv4Interface(nic.address).ip) for host, nic in self._nics if prefix]
         offsets = (
-            int(ip) - int(prefix[0]) + first - (self.numbers[host] or 0)
-            for host, _, ip in nics
-            if prefix and ip in prefix
+            int(ip) - int(prefix[0]) + first - (numbers[host] or 0) for host, _, ip in nics if prefix and ip in prefix
         )
         values |= {"first_address": offset} if (offset := most(offsets)) else {}
         bond = most(nic.interface for _, nic, ip in nics if prefix and ip in prefix)
         values |= {"bond": bond} if bond and len(self.interfaces) > 1 else {}
         routes = most(nic.routes for _, nic, ip in nics if prefix and ip in prefix) or ()
         return values | {"routes": list(routes), "media": self._media(split, HOST_CABLE_M), "length_m": HOST_CABLE_M}
+
+    def _with_ports(self, vlans: list[Values], split: Split, ceilings: Ceilings | None) -> Values:
+        """Return hosts with the first port of each; none if NICs, ports or addresses do not follow one rule."""
+        places = [name for name, one in self.placement.places.items() if one.role == "host"]
+        firsts = {host: own[0][0][0] for host, own in self.ends.items() if own[0]}
+        if ceilings is None or self._offset(ceilings) is None or firsts.keys() != set(places):
+            return {}
+        for host, port in firsts.items():
+            at = self.host_ports.index(port)
+            wanted = self.host_ports[at : at + self.per_switch]
+            if any([name for name, _ in own] != wanted for own in self.ends[host]):
+                return {}
+        numbers = {host: self._place(host, ceilings) for host in firsts}
+        return self._hosts(vlans, split, 0, numbers) | {"ports": firsts}
+
+    def _place(self, host: str, ceilings: Ceilings) -> int:
+        """Return the number of a host up to the ceilings."""
+        (units, slots), place = ceilings, self.placement.places[host]
+        return ((place.pod - 1) * units + place.unit - 1) * slots + place.slot - 1
+
+    def _offset(self, ceilings: Ceilings) -> int | None:
+        """Return the place of the first host in the prefix of the VLAN; None if addresses follow no such rule."""
+        vlan = most(one.vlan for one in self._attached(self.first) if set(one.ports) & self._ports_of_hosts)
+        gateway, found = self.first.addresses.get(self.first.existing.vlans.get(vlan or 0, "")), -1
+        for host, nic in self._nics if gateway else ():
+            ip = IPv4Interface(nic.address).ip
+            if gateway and ip in gateway.network:
+                own = int(ip) - int(gateway.network[0]) - self._place(host, ceilings)
+                if found not in {-1, own}:
+                    return None
+                found = own
+        return found if found >= LEAST_OFFSET else None
 
     @cached_property
     def _nics(self) -> list[tuple[str, ExistingNic]]:

@@ -58,7 +58,9 @@ class FoundIntent:
 
     @property
     def cells(self) -> int:
-        return sum(len(row) for rows in self.tables.values() for row in rows)
+        """Of tables, and of ports that single hosts have in networks."""
+        ports = sum(len(one.hosts.ports) for one in self.intent.networks if one.hosts)
+        return ports + sum(len(row) for rows in self.tables.values() for row in rows)
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def propose(source: Adoption) -> FoundIntent:
     found: list[FoundIntent] = []
     refused: list[NetkitError] = []
     for by_names in (False, True):
-        if found and not (found[0].tables or found[0].invented or found[0].unattached):
+        if found and not (found[0].cells or found[0].invented or found[0].unattached):
             break
         try:
             found.append(_with_ipv6(source, links, place(source.survey, links, by_names=by_names)))

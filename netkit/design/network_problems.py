@@ -48,6 +48,7 @@ def _of_plan(intent: Intent, plan: NetworkPlan, media: Mapping[str, Media]) -> I
     yield from _servers(intent, plan)
     if entry.hosts:
         yield from _host_problems(intent, plan, entry.hosts)
+        yield from _ports_of_hosts(plan, entry.hosts)
         yield from _cable(plan, entry.hosts.media, entry.hosts.length_m, media, (*path, "hosts"))
     cable = given.peer_cable
     if cable:
@@ -172,6 +173,17 @@ def _host_problems(intent: Intent, plan: NetworkPlan, hosts: NetworkHosts) -> It
             yield Problem(message, "name other prefixes", (*path, "routes"))
 
 
+def _ports_of_hosts(plan: NetworkPlan, hosts: NetworkHosts) -> Iterator[Problem]:
+    """Yield ports of single hosts that the model does not have."""
+    for host, port in hosts.ports.items():
+        if port not in plan.free_ports or len(plan.ports_of(host, 0)) < plan.nics_per_switch:
+            wanted = f"{plan.nics_per_switch} ports for hosts from {port} on"
+            message = f"{plan.model.name} split as {plan.split.mode} has no {wanted}"
+            yield Problem(
+                message, f"use one it has, such as {plan.free_ports[0]}", (*plan.path, "hosts", "ports", host)
+            )
+
+
 def _cable(plan: NetworkPlan, name: str, length_m: float, media: Mapping[str, Media], path: Path) -> Iterator[Problem]:
     known = media.get(name)
     if known is None:
@@ -234,6 +246,7 @@ def installed(designed: Fabric, intent: Intent) -> Iterator[Problem]:
     if intent.management:
         managed[str(intent.management.gateway)] = "the gateway"
     yield from _overridden(designed, intent)
+    yield from _given_ports(designed, intent)
     for index, entry in enumerate(intent.networks):
         path: Path = ("networks", index, "switches")
         for switch in designed.switches:
@@ -256,6 +269,24 @@ def installed(designed: Fabric, intent: Intent) -> Iterator[Problem]:
         if owner := next((switch.name for switch in others if switch.asn == entry.switches.asn), ""):
             message = f"{entry.switches.asn} is the AS number of {owner}"
             yield Problem(message, "give the network its own", (*path, "asn"))
+
+
+def _given_ports(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+    """Yield hosts with ports of their own that are not there, and ports with two users."""
+    hosts = {host.name for host in designed.hosts}
+    for index, entry in enumerate(intent.networks):
+        path: Path = ("networks", index, "hosts", "ports")
+        for host in (host for host in (entry.hosts.ports if entry.hosts else ()) if host not in hosts):
+            yield Problem(f"there is no host {host}", "name one by its current name", (*path, host))
+        for switch in designed.switches:
+            if not entry.hosts or not switch.access or switch.access.network != entry.name:
+                continue
+            users: dict[object, str] = {port.cage: port.peer_name for port in switch.external}
+            for port in switch.access.ports:
+                other = users.get(port.cage, "") or users.setdefault(port.name, port.peer)
+                if other != port.peer and port.kind == "host":
+                    message = f"{port.name} of {switch.name} would lead to {other} and {port.peer}"
+                    yield Problem(message, "give one of them another port", path)
 
 
 def _overridden(designed: Fabric, intent: Intent) -> Iterator[Problem]:

@@ -75,8 +75,22 @@ class NetworkPlan:
         return self.free_ports[self.free_ports.index(first) :] if first in self.free_ports else self.free_ports
 
     def kept_ports(self, intent: Intent) -> tuple[str, ...]:
-        """The ports of hosts, installed or not: a server or a peer at one of them would move others."""
+        """The ports of hosts, installed or not: a server or a peer at one of them would move others.
+
+        Where single hosts have ports of their own, only these are kept.
+        """
+        if self.entry.hosts and self.entry.hosts.ports:
+            return tuple(port for host in self.entry.hosts.ports for port in self.ports_of(host, 0))
         return self.host_ports[: self.most_hosts(intent) * self.nics_per_switch]
+
+    def ports_of(self, host: str, number: int) -> tuple[str, ...]:
+        """The ports of a host on each switch: those that it is given, else those of its number."""
+        given = self.entry.hosts.ports.get(host) if self.entry.hosts else None
+        first = number * self.nics_per_switch
+        ports = self.host_ports
+        if given in self.free_ports:
+            ports, first = self.free_ports, self.free_ports.index(given)
+        return ports[first : first + self.nics_per_switch]
 
     def edge_panel(self, intent: Intent, device: str) -> EdgePanel:
         """The ports of a switch that a peer outside may take: no host is at one of them, up to the ceilings."""
@@ -250,10 +264,9 @@ def _ports(blueprint: Blueprint, plan: NetworkPlan, slot: int) -> Iterator[Acces
     cable = _cable(blueprint, hosts.media, hosts.length_m)
     is_lag = len(hosts.interfaces) > 1
     for place, host_slot, host in _hosts(blueprint, plan):
-        first = plan.number(blueprint.intent, place.pod, place.unit, host_slot) * plan.nics_per_switch
-        for at, interface in enumerate(hosts.interfaces[slot :: len(plan.names)]):
-            name = plan.host_ports[first + at]
-            lag = places[plan.host_ports[first]] if is_lag else 0
+        own = plan.ports_of(host, plan.number(blueprint.intent, place.pod, place.unit, host_slot))
+        for name, interface in zip(own, hosts.interfaces[slot :: len(plan.names)], strict=False):
+            lag = places[own[0]] if is_lag else 0
             yield port(name, host, interface, "host", untagged=vlan.number, lag=lag, cable=cable)
 
 

@@ -655,6 +655,9 @@ class NetworkHosts(Strict):
     first_port: PortName | None = Field(
         None, description="port of the first host up to the ceilings, from which the others follow; default: the first"
     )
+    ports: dict[Name, PortName] = Field(
+        default_factory=dict, description="first port of single hosts, by name; the same on both switches of a pair"
+    )
     first_address: int = Field(16, ge=4, description="offset in the prefix of the first host up to the ceilings")
     routes: tuple[Network, ...] = Field((), description="prefixes behind the gateway; 0.0.0.0/0 for all that is left")
     media: CatalogName = Field(description="of the cables, an entry of the hardware catalogue")

@@ -195,7 +195,15 @@ def with_networks(draw: st.DrawFn) -> Values:
         "mtu_bytes": draw(st.sampled_from([1500, 9000])),
         **draw(st.sampled_from([{"hosts": hosts}, {}])),
     }
-    return {**values, "management": MANAGEMENT, "networks": [network]}
+    values |= {"management": MANAGEMENT, "networks": [network]}
+    if "hosts" in network and draw(st.booleans()):
+        try:
+            fabric = design.build(Intent.model_validate(values), CATALOG)
+        except DesignError:  # more hosts than ports
+            return values
+        own = ports_of(fabric, next(switch.name for switch in fabric.switches if switch.access))
+        hosts["ports"] = dict(zip(own, draw(st.permutations(list(own.values()))), strict=True))
+    return values
 
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -309,12 +317,20 @@ def test_networks_of_renamed_things_are_adopted(network: Callable[[], Values]) -
         for name, own in files.items()
     }
     left = adopted_whole("again", moved, {}, Path())
-    assert left.proposal.intent.networks[0].hosts is None
-    assert {server.name for server in left.proposal.intent.networks[0].servers} == {
-        "filer-7",
-        *(host.name for host in fabric.hosts),
-    }
+    (entry,) = left.proposal.intent.networks
+    assert entry.hosts
+    assert {server.name for server in entry.servers} == {"filer-7"}
+    assert entry.hosts.ports == ports_of(left.proposal.fabric, "sw-x")
+    assert len(set(entry.hosts.ports.values())) == len(fabric.hosts)
+    assert left.proposal.fabric.switch("sw-x").access != found.proposal.fabric.switch("sw-x").access
+    assert all(rule["path"].endswith("description") for rule in left.leave)  # of filer_7
     assert left.remaining == {}
+
+
+def ports_of(fabric: Fabric, name: str) -> dict[str, str]:
+    """Return the first port of each host at a switch of a network."""
+    access = fabric.switch(name).access
+    return {port.peer: port.name for port in reversed(access.ports if access else ()) if port.kind == "host"}
 
 
 @pytest.mark.parametrize("network", [storage, storage_eos])
