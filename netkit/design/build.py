@@ -49,7 +49,12 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
         switch.name: switches.edge_panel(blueprint, switch.role, switch.name, switch.ports)
         for switch in fabric.switches
         if switch.access is None
-    } | {name: plan.edge_panel(intent, name) for plan in plans for name in plan.names}
+    }
+    for plan in plans:
+        for switch in (fabric.switch(name) for name in plan.names):
+            panel = plan.edge_panel(intent, switch.name)
+            used = frozenset(port.cage for port in switch.access.ports) if switch.access else frozenset()
+            panels[switch.name] = replace(panel, kept=panel.kept | used)
     problems = [
         *numbers,
         *blueprint.unmatched(fabric.names),

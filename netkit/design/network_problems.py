@@ -281,11 +281,10 @@ def _given_ports(designed: Fabric, intent: Intent) -> Iterator[Problem]:
         for switch in designed.switches:
             if not entry.hosts or not switch.access or switch.access.network != entry.name:
                 continue
-            users: dict[object, str] = {port.cage: port.peer_name for port in switch.external}
+            users: dict[str, str] = {}
             for port in switch.access.ports:
-                other = users.get(port.cage, "") or users.setdefault(port.name, port.peer)
-                if other != port.peer and port.kind == "host":
-                    message = f"{port.name} of {switch.name} would lead to {other} and {port.peer}"
+                if users.setdefault(port.name, port.peer) != port.peer:
+                    message = f"{port.name} of {switch.name} would lead to {users[port.name]} and {port.peer}"
                     yield Problem(message, "give one of them another port", path)
 
 
