@@ -11,6 +11,7 @@ from netkit.deploy.journal import CONFIRMED, SAMPLE, Journal, JournalEntry
 from netkit.deploy.model import ConfigState, DeviceOutcome, Phase
 from netkit.deploy.preflight import Task, compared, ending, read_device
 from netkit.errors import DeployError, DeviceError, Problem
+from netkit.plan import Running
 from netkit.platforms.driver import InStep
 
 INTERRUPTED = DeviceError(Problem("the run was interrupted here"))
@@ -135,6 +136,26 @@ def deployed(runs: Path, names: Collection[str]) -> frozenset[str]:
             else:
                 found.add(outcome.device)
     return frozenset(found & set(names))
+
+
+def last_known(runs: Path, names: Collection[str]) -> dict[str, Running]:
+    """What the newest run that changed a device left on it; without those that it may have left in another state."""
+    found: dict[str, Running | None] = {}
+    for folder in sorted(runs.glob("*-*/"), reverse=True) if runs.is_dir() else ():
+        if found.keys() >= set(names):
+            break
+        journal = Journal(folder)
+        try:
+            files, outcomes = journal.orders().intended, {one.device: one for one in _outcomes(journal)}
+            begun = {entry.device for entry in journal.entries() if entry.step == Phase.COMMIT}
+            for name in begun.intersection(names) - found.keys():
+                state = outcomes[name].state if name in outcomes else ConfigState.UNKNOWN
+                found[name] = journal.before(name) if state is ConfigState.AS_BEFORE else None
+                if state is ConfigState.INTENDED and name in files:
+                    found[name] = Running(files[name])
+        except DeployError:
+            continue
+    return {name: running for name, running in found.items() if running is not None}
 
 
 def _outcomes(journal: Journal) -> Iterable[DeviceOutcome]:

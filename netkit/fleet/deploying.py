@@ -141,6 +141,7 @@ class FleetDeploying:
             has_routing=bool(routing),
             gone=next((plan.gone for plan in some if plan.gone), some[0].gone),
             partial=next((plan.partial for plan in some if plan.partial), None),
+            unknown=tuple(name for plan in some for name in plan.unknown),
         )
 
     def divided(self, plan: Plan, limit: str) -> dict[str, Plan]:

@@ -19,6 +19,7 @@ from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situ
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES, SEPARATOR
 from netkit.platforms.routing import RetainedRouting, Router
+from netkit.routing.designed import router_of
 
 Known = MutableMapping[str, str]
 """Pairs of texts already compared equal, and the digest of their content: see netkit.plan.serial."""
@@ -106,13 +107,22 @@ def ordered(
     """A plan with the order of its devices.
 
     `sides` is called only for devices that change in two stages. `before` are fabrics whose cables may still be there.
-    `others` is called where routing changes: it returns the part of the plan that a limit leaves out.
+    `others` is called where routing changes: it returns the part of the plan that a limit leaves out, and what devices
+    that could not be read are known to run. The sessions of other switches that were not read count as down.
     """
     if not plan.changed:
         return plan
     has_routing = any(device.routing is not None for device in plan.changed)
-    rest = others().changed if others and has_routing else ()
-    order, steps = best_order(fabric, plan.changed, before, rest, may_take=writable(fabric, sides))
+    rest: Sequence[DevicePlan] = ()
+    unknown: dict[str, DevicePlan] = {}
+    if others and has_routing:
+        part = others()
+        rest = part.changed
+        missed = {one.name for one in (*plan.unreachable, *part.unreachable)} - {one.name for one in part.devices}
+        unknown = {name: _unread(fabric, fabric.switch(name)) for name in sorted(missed) if _has_rails(fabric, name)}
+    order, steps = best_order(
+        fabric, plan.changed, before, [*rest, *unknown.values()], may_take=writable(fabric, sides)
+    )
     staged = {name for step in steps if step.stage for name in step.devices}
     bridges = tuple(_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
     devices = tuple(replace(device, routing=None) for device in plan.devices)
@@ -124,7 +134,21 @@ def ordered(
         gone=order.gone(),
         partial=order.partial(),
         has_routing=has_routing,
+        unknown=tuple(unknown) if order.carries and any(device.role != "host" for device in plan.changed) else (),
     )
+
+
+def _has_rails(fabric: Fabric, name: str) -> bool:
+    device = fabric.device(name)
+    return isinstance(device, Switch) and not device.access
+
+
+def _unread(fabric: Fabric, switch: Switch) -> DevicePlan:
+    """A switch of which nothing is known: nothing may depend on its sessions."""
+    intended = router_of(fabric, switch)
+    routing = RoutingChange(replace(intended, neighbors=(), external=()), intended)
+    nothing = (), Risk.NONE, Strategy(NOTHING), Blast(), "", ""
+    return DevicePlan(switch.name, switch.role, switch.platform, switch.version, *nothing, routing=routing)
 
 
 def writable(fabric: Fabric, sides: Callable[[str], Sides]) -> Callable[[str, Detour], bool]:

@@ -191,6 +191,8 @@ class Plan:
     """About the intent, with file and line."""
     is_taking_over: bool = False
     """Whether what is unexplained may be removed."""
+    unknown: tuple[str, ...] = ()
+    """Switches that were not read and of which no run is known, while the routing of others changes."""
 
     @property
     def changed(self) -> tuple[DevicePlan, ...]:

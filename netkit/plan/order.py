@@ -175,6 +175,11 @@ class Order:
     def _whole(self, others: Iterable[str]) -> Outlook:
         return self.network.outlook(NetworkState(dict.fromkeys([*self.devices, *others], INTENDED)))
 
+    @property
+    def carries(self) -> bool:
+        """Whether any hosts reach each other before the change."""
+        return any(self._base.rows)
+
     def gone(self) -> ReachabilityLoss:
         """What the intended fabric no longer connects."""
         return lost_between(self.network.groups, self._base.rows, self._goal.rows)

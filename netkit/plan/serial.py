@@ -118,6 +118,8 @@ def _plain(value: Any) -> Any:
             del found["entries"]  # as it was written before there were any: such a plan can still be read
         if isinstance(value, Step) and not value.narrowed:
             del found["narrowed"]
+        if isinstance(value, Plan) and not value.unknown:
+            del found["unknown"]
         return found
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit import plan as planning
-from netkit.deploy.resume import deployed
+from netkit.deploy.resume import deployed, last_known
 from netkit.design.select import Device, select
 from netkit.errors import ConfigError, NetkitError, PlanError, Problem, UsageError
 from netkit.lab.folder import lab_folder
@@ -99,7 +99,7 @@ def from_devices(
     """Plan from what the devices run now.
 
     `here` are the devices that can be reached from here, by default all. The order takes the others as they are
-    intended.
+    intended, and those that could not be read as the last run left them.
     """
     from netkit.project.reading import read  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
 
@@ -107,11 +107,25 @@ def from_devices(
     found = read(devices, tuple(files), project.feedback, project.processes)
     reachable = [one for one in select(project.fabric, "") if here is None or one.name in here]
 
-    def others() -> Plan:
-        rest = intended(project, [one for one in reachable if one.name not in files])
-        return compared(project, read(devices, tuple(rest), project.feedback, project.processes), rest, is_part=True)
+    assumed: dict[str, Running] = {}
 
-    return Planned(compared(project, found, files, others=others if limit else None), files)
+    def others() -> Plan:
+        rest = intended(project, [one for one in reachable if limit and one.name not in files])
+        there: dict[str, Running | Unreachable] = {
+            name: one for name, one in found.items() if isinstance(one, Unreachable)
+        }
+        there |= read(devices, tuple(rest), project.feedback, project.processes) if rest else {}
+        missed = [name for name, one in there.items() if isinstance(one, Unreachable)]
+        assumed.update(last_known(runs_folder(project.fabric.name, project.lab), missed))
+        there |= assumed
+        return compared(project, there, {name: rest.get(name, files.get(name, {})) for name in there}, is_part=True)
+
+    plan = compared(project, found, files, others=others)
+    missed = (
+        replace(one, reason=f"{one.reason}; the order takes it as the last run left it") if one.name in assumed else one
+        for one in plan.unreachable
+    )
+    return Planned(replace(plan, unreachable=tuple(missed)), files)
 
 
 def plan_of_file(project: Project, file: Path) -> Planned:

@@ -77,6 +77,8 @@ def _outages(plan: Plan) -> Iterator[str]:
         pairs, hosts = counted(plan.partial.loss.pairs, "pair"), listed(plan.partial.loss.hosts)
         yield f"worse than before: {pairs} of addresses of {hosts} would lose each other"
         yield f"  change these with it: {listed(plan.partial.missing)}"
+    if plan.unknown:
+        yield f"not read, and not known: {listed(plan.unknown)}; its routing is assumed to carry nothing"
 
 
 def _step(step: Step) -> str:

@@ -8,8 +8,11 @@ import pytest
 from netkit.deploy import Journal, Provenance, RecentRuns
 from netkit.deploy.journal import JOURNAL, OUTCOME
 from netkit.deploy.lock import lock_fabric
+from netkit.deploy.model import Phase
+from netkit.deploy.resume import last_known
+from netkit.plan import Running
 from tests.deploy.fake import Fault, Killed
-from tests.deploy.scene import Scene, scene
+from tests.deploy.scene import Scene, no_strike, scene
 
 BEGUN = Provenance("deploy", 1_000_000.0, "alice", 1000, "bastion", reason="wider ECN window")
 
@@ -114,3 +117,22 @@ def test_a_damaged_run_and_one_that_never_started(found: Scene) -> None:
     (one,) = recent(found).read(5)
     assert "is damaged" in one.damage
     assert RecentRuns(found.root / "nowhere", "ai1").read(5) == ()
+
+
+def test_what_a_device_runs_is_known_from_the_newest_run_that_changed_it(found: Scene) -> None:
+    names = [device.name for device in found.plan.changed]
+    assert last_known(found.root, names) == {}
+    journal = killed(found, "leaf03")
+    done = [entry.device for entry in journal.entries() if entry.step == Phase.END]
+    assert last_known(found.root, names) == {name: Running(found.intended[name]) for name in done}, "leaf03 may revert"
+    found.strike = no_strike
+    assert found.resume(journal).exit_code == 0
+    assert last_known(found.root, names) == {name: Running(found.intended[name]) for name in names}
+    before = {name: journal.before(name) for name in names}
+    assert found.undo(journal).exit_code == 0
+    there = last_known(found.root, names)
+    assert {name: {file: text for file, text in one.files.items() if text} for name, one in there.items()} == {
+        name: {file: text for file, text in one.files.items() if text} for name, one in before.items() if one
+    }
+    (found.root / journal.run / OUTCOME).write_text("{")
+    assert last_known(found.root, names) == there

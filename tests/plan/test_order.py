@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from netkit import plan as planning
 from netkit.errors import NetkitError
+from netkit.plan import Plan, Running, Unreachable
 from netkit.plan.model import ReachabilityLoss, Step
 from netkit.plan.order import Order
 from netkit.plan.retain import with_entries
@@ -254,3 +255,30 @@ def test_a_step_names_what_its_switches_reach_over_fewer_ports_after_it(
     assert named == fewer
     assert planning.read(planning.write(found.plan)) == found.plan
     assert ('"narrowed"' in planning.write(found.plan)) == bool(fewer)  # a plan of an earlier release lacks it
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_switch_that_was_not_read_keeps_what_it_is_known_to_run(platform: str) -> None:
+    found = needs_order(platform, "higher ceilings")
+    fabric, name = found.fabrics[-1], "leaf02"
+    away = Unreachable("timed out")
+
+    def plan(others: dict[str, Running], known: Running | Unreachable) -> Plan:
+        read: dict[str, Running | Unreachable] = {**others, name: away}
+        part = planning.make(fabric, read, found.intended, is_part=True)
+        alone = planning.make(fabric, {name: known}, {name: found.intended[name]}, is_part=True)
+        return planning.ordered(fabric, part, planning.sides_of(read, found.intended), others=lambda: alone)
+
+    there = {one: found.running[one] for one in found.intended}
+    as_before, as_intended, unknown = (
+        plan(there, known) for known in (there[name], Running(found.intended[name]), away)
+    )
+    assert as_before.partial is not None
+    assert as_before.partial.missing == (name,)
+    assert words_of(as_before.partial.loss) == (2, {"gpu11", "gpu12"}, {"rail0", "rail1"})
+    assert [one.partial for one in (as_intended, unknown)] == [None, None]
+    assert [one.unknown for one in (as_before, as_intended, unknown)] == [(), (), (name,)]
+    bare = {one: Running(dict.fromkeys(files)) for one, files in found.intended.items()}
+    assert plan(bare, away).unknown == ()
+    assert planning.read(planning.write(unknown)) == unknown
+    assert '"unknown"' not in planning.write(as_before)  # a plan of an earlier release lacks it
