@@ -295,7 +295,7 @@ def test_features_of_one_platform_are_read(platform: str, version: str, changes:
 
 @settings(max_examples=examples(25), deadline=None)
 @given(random_intents())
-def test_any_rendered_configuration_describes_the_design(values: Values) -> None:
+def test_any_rendered_configuration_says_what_is_designed(values: Values) -> None:
     fabric = design.build(Intent.model_validate(values), CATALOG)
     for switch in fabric.switches:
         if switch.platform in READ and switch.routing_mode == "split":

@@ -104,7 +104,7 @@ def test_rendered_files_describe_the_design(scene: str) -> None:
 
 @settings(max_examples=examples(25), deadline=None)
 @given(random_intents(), st.sampled_from(["netplan", "networkd"]))
-def test_any_rendered_files_describe_the_design(values: Values, backend: str) -> None:
+def test_any_rendered_files_say_what_is_designed(values: Values, backend: str) -> None:
     agrees(design.build(Intent.model_validate({**values, "hosts": {**values["hosts"], "backend": backend}}), CATALOG))
 
 

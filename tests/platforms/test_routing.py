@@ -246,7 +246,7 @@ def drained_intents(draw: st.DrawFn) -> Values:
 
 @MANY
 @given(drained_intents())
-def test_parsed_routing_equals_the_design(values: Values) -> None:
+def test_what_is_read_is_what_was_designed(values: Values) -> None:
     check_all(design.build(Intent.model_validate(values), CATALOG))
 
 
