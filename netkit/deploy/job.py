@@ -14,6 +14,7 @@ from netkit.deploy.wave import Wave
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import AccessError, NetkitError
 from netkit.plan import Plan
+from netkit.plan.model import ReachabilityLoss
 from netkit.plan.order import is_drained_first
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Driver
@@ -29,7 +30,7 @@ class PlannedReachability:
 
     def __init__(self, plan: Plan, fabric: Fabric) -> None:
         self._plan = plan
-        self._host = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
+        self._nic = {nic.address: (host.name, nic.interface) for host in fabric.hosts for nic in host.nics}
 
     def __call__(self, device: str, done: frozenset[str], is_finishing: bool) -> Prediction | None:
         """The prediction for the state after a device's change; None if nothing is lost.
@@ -42,20 +43,21 @@ class PlannedReachability:
             if device in step.devices and (step.stage == "finish") is is_finishing:
                 is_whole = done.issuperset(name for name in step.devices if name != device)
                 lost += [step.after] if is_whole or not place else [step.after, steps[place - 1].after]
-        lost = [one for one in lost if one]
-        return LostPairs(self._host, tuple(frozenset(one.hosts) for one in lost)) if lost else None
+        losses = tuple(one for one in lost if one)
+        return LostPairs(self._nic, losses) if losses else None
 
 
 @dataclass(frozen=True, slots=True)
 class LostPairs:
-    """Hosts that lose each other. An address that the fabric no longer knows reaches nothing."""
+    """Pairs of NICs that lose each other. An address that the fabric no longer knows reaches nothing."""
 
-    host: Mapping[str, str]
-    groups: tuple[frozenset[str], ...]
+    nic: Mapping[str, tuple[str, str]]
+    losses: tuple[ReachabilityLoss, ...]
 
     def reaches(self, source: str, target: str) -> bool:
-        ends = {self.host.get(source, ""), self.host.get(target, "")}
-        return "" not in ends and not any(ends <= group for group in self.groups)
+        ends = [self.nic[address] for address in (source, target) if address in self.nic]
+        hosts, interfaces = {host for host, _ in ends}, [interface for _, interface in ends]
+        return len(ends) == 2 and not any(loss.may_have_lost(hosts, interfaces) for loss in self.losses)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def _problems(
     if not plan.is_taking_over:
         yield from (_unexplained(device) for device in plan.unexplained if device.name in tasks)
     if plan.partial is not None:
-        lost = f"{plan.partial.loss.pairs} pairs of addresses, of hosts {_some(plan.partial.loss.hosts)}"
+        lost = f"{plan.partial.loss.pairs} pairs of NICs, of hosts {_some(plan.partial.loss.hosts)}"
         what = f"this leaves the fabric worse than it was: {lost} do not reach each other any more"
         remedy = f"change these with it: {','.join(plan.partial.missing)}"
         yield Problem(what, remedy)
@@ -71,7 +71,7 @@ def _outages(plan: Plan, tasks: Mapping[str, Task]) -> Iterator[Problem]:
         lost = step.after or (ReachabilityLoss() if any(map(is_disruptive, named)) else step.during)
         if named and lost:
             when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
-            what = f"{lost.pairs} pairs of addresses of {_some(lost.hosts)} do not reach each other {when}"
+            what = f"{lost.pairs} pairs of NICs of {_some(lost.hosts)} do not reach each other {when}"
             yield Problem(f"step {step.number}, {_some(step.devices)}: outage: {what}", "deploy with --disruptive")
 
 

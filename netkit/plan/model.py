@@ -1,6 +1,6 @@
 """The parts of a plan: frozen, free of secrets, and the same after a round trip through a file."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -68,13 +68,22 @@ class Detour:
 
 @dataclass(frozen=True, slots=True)
 class ReachabilityLoss:
-    """Pairs of host addresses that temporarily cannot reach each other."""
+    """Pairs of NICs that temporarily cannot reach each other at any of their addresses."""
 
     pairs: int = 0
     hosts: tuple[str, ...] = ()
-    rails: tuple[str, ...] = ()
+    rail_pairs: tuple[tuple[str, str], ...] = ()
+    """The interfaces of such pairs, in alphabetical order."""
     seconds: int = 0
     """About how long; 0: until a later step."""
+
+    @property
+    def rails(self) -> tuple[str, ...]:
+        return tuple(sorted({rail for pair in self.rail_pairs for rail in pair}))
+
+    def may_have_lost(self, hosts: Collection[str], interfaces: Iterable[str]) -> bool:
+        """Whether a pair of NICs, given by both hosts and both interfaces, may be among these."""
+        return set(hosts) <= {*self.hosts} and tuple(sorted(interfaces)) in self.rail_pairs
 
     def __bool__(self) -> bool:
         return self.pairs > 0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network
-from itertools import combinations
+from itertools import combinations, product
 from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
@@ -27,7 +27,7 @@ from netkit.plan.model import (
     Stage,
     Step,
 )
-from netkit.plan.retain import lost_between, to_keep, with_kept
+from netkit.plan.retain import at_any_address, lost_between, renumbered, to_keep, with_kept
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import BgpNeighbor, HostRoutes, RetainedRouting, Router
@@ -106,10 +106,11 @@ class Order:
         self._base = self.network.outlook(NetworkState())
         self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
         self._goal = self.network.outlook(self._last)
-        self._wanted = tuple(map(int.__and__, self._base.rows, self._goal.rows))
+        self._renumbered = renumbered(self.network.groups)
+        self._wanted = tuple(map(int.__and__, self._rows(self._base), self._rows(self._goal)))
         self._counted: dict[str, int] = {}
-        for group, row in zip(self.network.groups, self._wanted, strict=True):
-            self._counted[group.leaf] = self._counted.get(group.leaf, 0) | row
+        for group, has, will in zip(self.network.groups, self._base.rows, self._goal.rows, strict=True):
+            self._counted[group.leaf] = self._counted.get(group.leaf, 0) | (has & will)
         self._paths = _fewest_paths(self.network.outlook(NetworkState(), self._counted))
         # The routing model does not cover networks beside the rails.
         beside = {switch.name for switch in fabric.switches if switch.access}
@@ -162,7 +163,7 @@ class Order:
             return None
         missing = sorted(self._others, key=lambda one: natural((one,)))
         whole = self._whole(missing)
-        wanted = tuple(map(int.__and__, self._base.rows, whole.rows))
+        wanted = tuple(map(int.__and__, self._rows(self._base), self._rows(whole)))
         loss = self._loss(self._lost(wanted, self._goal))
         if not loss:
             return None
@@ -181,8 +182,14 @@ class Order:
         return any(self._base.rows)
 
     def gone(self) -> ReachabilityLoss:
-        """What the intended fabric no longer connects."""
-        return lost_between(self.network.groups, self._base.rows, self._goal.rows)
+        """What the intended fabric no longer connects, and these devices take away."""
+        stays = self._rows(self._goal)
+        if self._others:
+            stays = tuple(map(int.__or__, stays, self._rows(self._whole(self._others))))
+        return lost_between(self.network.groups, self._rows(self._base), stays)
+
+    def _rows(self, outlook: Outlook) -> Sequence[int]:
+        return at_any_address(outlook.rows, self._renumbered)
 
     def _served_by(self, leaves: Iterable[Switch]) -> Iterator[tuple[str, int]]:
         """Yield the groups inside the prefix of each leaf, a bit for each."""
@@ -387,7 +394,7 @@ class Order:
     def _pairs_of(self, state: NetworkState, leaf: str) -> Pairs:
         """The pairs of a leaf with others that reach each other both in this state and in the end."""
         here = self.network.at(leaf)
-        rows = [want & has for want, has in zip(self._wanted, self.network.outlook(state).rows, strict=True)]
+        rows = [want & has for want, has in zip(self._wanted, self._rows(self.network.outlook(state)), strict=True)]
         found: Pairs = {}
         for index, row in enumerate(rows):
             others = row & ~here if here >> index & 1 else 0
@@ -411,7 +418,7 @@ class Order:
     def _lost(self, wanted: Sequence[int], outlook: Outlook) -> Pairs:
         """The pairs of groups that should reach each other and do not, in either direction."""
         found: Pairs = {}
-        for index, (want, has) in enumerate(zip(wanted, outlook.rows, strict=True)):
+        for index, (want, has) in enumerate(zip(wanted, self._rows(outlook), strict=True)):
             lost = want & ~has
             while lost:
                 other = (lost & -lost).bit_length() - 1
@@ -427,13 +434,12 @@ class Order:
         pairs = sum(counts.values())
         if not pairs:
             return NOTHING_LOST
-        nics = [
-            nic
-            for index in {end for ends, count in counts.items() if count for end in ends}
-            for nic in groups[index].nics
-        ]
-        hosts, rails = {nic.host for nic in nics}, {nic.interface for nic in nics}
-        return ReachabilityLoss(pairs, tuple(sorted(hosts, key=lambda one: natural((one,)))), tuple(sorted(rails)))
+        touched = {ends for ends, count in counts.items() if count}
+        rails = {end: frozenset(nic.interface for nic in groups[end].nics) for ends in touched for end in ends}
+        hosts = sorted({nic.host for end in rails for nic in groups[end].nics}, key=lambda one: natural((one,)))
+        between = {(rails[one], rails[other]) for one, other in touched}
+        rail_pairs = {(min(pair), max(pair)) for near, far in between for pair in product(near, far)}
+        return ReachabilityLoss(pairs, tuple(hosts), tuple(sorted(rail_pairs)))
 
 
 def best_order(

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import yaml
@@ -230,20 +231,27 @@ def lost_between(groups: Sequence[AddressGroup], wanted: Rows, has: Rows) -> Rea
     hosts = [Counter(nic.host for nic in group.nics) for group in groups]
     alone: dict[str, int] = {}
     by_host: dict[str, int] = {}
+    by_rail: dict[str, int] = {}
     by_size: dict[int, int] = {}
     for index, own in enumerate(hosts):
         by_size[own.total()] = by_size.get(own.total(), 0) | 1 << index
+        for rail in {nic.interface for nic in groups[index].nics}:
+            by_rail[rail] = by_rail.get(rail, 0) | 1 << index
         for host in own:
             by_host[host] = by_host.get(host, 0) | 1 << index
             if len(own) == 1:
                 alone[host] = alone.get(host, 0) | 1 << index
     pairs = 0
     touched = []
+    rail_pairs: set[tuple[str, str]] = set()
     for index, own in enumerate(hosts):
         # A host reaches itself without the fabric.
         row = lost[index] & ~(alone[next(iter(own))] if len(own) == 1 else 0)
         if row:
             touched.append(index)
+            far = [rail for rail, members in by_rail.items() if members & row]
+            near = {nic.interface for nic in groups[index].nics}
+            rail_pairs |= {(min(pair), max(pair)) for pair in product(near, far)}
         if row >> index & 1:
             pairs += (own.total() ** 2 - sum(count**2 for count in own.values())) // 2
         later = row >> (index + 1) << (index + 1)
@@ -252,8 +260,37 @@ def lost_between(groups: Sequence[AddressGroup], wanted: Rows, has: Rows) -> Rea
             count * hosts[other][host] for host, count in own.items() for other in _bits(later & by_host[host])
         )
     nics = [nic for index in touched for nic in groups[index].nics]
-    names, rails = {nic.host for nic in nics}, {nic.interface for nic in nics}
-    return ReachabilityLoss(pairs, tuple(sorted(names, key=lambda one: natural((one,)))), tuple(sorted(rails)))
+    names = sorted({nic.host for nic in nics}, key=lambda one: natural((one,)))
+    return ReachabilityLoss(pairs, tuple(names), tuple(sorted(rail_pairs)))
+
+
+def renumbered(groups: Sequence[AddressGroup]) -> tuple[int, ...]:
+    """The groups of the same NICs, a bit for each, where hosts change their addresses."""
+    found: dict[tuple[str, str], int] = {}
+    for index, group in enumerate(groups):
+        for nic in group.nics:
+            found[nic.host, nic.interface] = found.get((nic.host, nic.interface), 0) | 1 << index
+    return tuple({mask for mask in found.values() if mask & (mask - 1)})
+
+
+def at_any_address(rows: Rows, alike: Iterable[int]) -> Rows:
+    """Which NICs reach each other at any of their addresses; those with several count in their first group only.
+
+    `alike` are the groups of the same NICs. Without any, rows stay as they are, for each direction alone.
+    """
+    first = {member: mask & -mask for mask in alike for member in _bits(mask)}
+    if not first:
+        return rows
+    known: dict[int, int] = {}
+    doubles = sum(1 << member for member, bit in first.items() if bit != 1 << member)
+    found = [0] * len(rows)
+    for index, row in enumerate(_mutual(rows)):
+        if row not in known:
+            known[row] = row & ~doubles
+            for member in _bits(row & doubles):
+                known[row] |= first[member]
+        found[first.get(index, 1 << index).bit_length() - 1] |= known[row]
+    return found
 
 
 def _mutual(rows: Rows) -> list[int]:

@@ -374,14 +374,14 @@ def of_loss(plan: Plan, flows: Sequence[ProofFlow], heard: Sequence[PingResult])
     if plan.risk > Risk.SESSION:
         return
     losses = [plan.gone, *(loss for step in plan.steps for loss in (step.during, step.after))]
-    predicted = [frozenset(loss.hosts) for loss in losses if loss]
     disrupted = frozenset(gpu for one in plan.devices if one.blast.is_disruptive for gpu in one.blast.gpus)
     calls = {flow.call.name: flow.call for flow in flows}
     for one in heard:
         lost = sum(gap.lost for gap in one.gaps)
         ends = calls[one.name].name.split(" → ")
-        hosts = {end.partition(":")[0] for end in ends}
-        if lost and disrupted.isdisjoint(ends) and not any(hosts <= lost_hosts for lost_hosts in predicted):
+        hosts, interfaces = zip(*(end.partition(":")[::2] for end in ends), strict=True)
+        is_predicted = any(loss.may_have_lost(hosts, interfaces) for loss in losses)
+        if lost and disrupted.isdisjoint(ends) and not is_predicted:
             yield f"{one.name}: {lost} of {one.sent} packets lost; netkit predicted no loss: a defect of netkit"
 
 

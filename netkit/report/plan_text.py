@@ -59,10 +59,10 @@ def worst_state(plan: Plan) -> str:
 
 
 def loss(lost: ReachabilityLoss) -> str:
-    """Describe a loss: the hosts, how many pairs of addresses, and for how long."""
+    """Describe a loss: the hosts, how many pairs of NICs, and for how long."""
     when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
     rails = f" on {listed(lost.rails)}" if lost.rails else ""
-    return f"{counted(lost.pairs, 'pair')} of addresses of {listed(lost.hosts)}{rails} {when}"
+    return f"{counted(lost.pairs, 'pair')} of NICs of {listed(lost.hosts)}{rails} {when}"
 
 
 def _outages(plan: Plan) -> Iterator[str]:
@@ -72,10 +72,10 @@ def _outages(plan: Plan) -> Iterator[str]:
                 yield f"outage in step {step.number}, {listed(step.devices)}: {loss(lost)}"
     if plan.gone:
         hosts = listed(plan.gone.hosts)
-        yield f"ends by intent: {counted(plan.gone.pairs, 'pair')} of addresses of {hosts} no longer reach each other"
+        yield f"ends by intent: {counted(plan.gone.pairs, 'pair')} of NICs of {hosts} no longer reach each other"
     if plan.partial is not None:
         pairs, hosts = counted(plan.partial.loss.pairs, "pair"), listed(plan.partial.loss.hosts)
-        yield f"worse than before: {pairs} of addresses of {hosts} would lose each other"
+        yield f"worse than before: {pairs} of NICs of {hosts} would lose each other"
         yield f"  change these with it: {listed(plan.partial.missing)}"
     if plan.unknown:
         yield f"not read, and not known: {listed(plan.unknown)}; its routing is assumed to carry nothing"

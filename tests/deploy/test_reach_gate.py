@@ -250,7 +250,7 @@ def test_below_a_spine_without_sessions_no_host_is_asked() -> None:
 
 def test_a_pair_is_expected_back_once_all_devices_of_its_step_have_changed() -> None:
     one, other = ADDRESSES[HOSTS[0].name, NIC.interface], ADDRESSES[HOSTS[1].name, NIC.interface]
-    lost = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), (NIC.interface,))
+    lost = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), ((NIC.interface, NIC.interface),))
     steps = Step(1, ("spine01",), after=lost), Step(2, ("leaf01", "leaf02"))
     predict = PlannedReachability(cast("Plan", SimpleNamespace(steps=steps, gone=ReachabilityLoss())), FABRIC)
     for device, done in (("spine01", set()), ("leaf01", {"spine01"})):

@@ -21,6 +21,8 @@ from tests.platforms.samples import files_of
 Address = tuple[str, str, str]
 """Host, interface, address."""
 Pair = frozenset[Address]
+NicPair = frozenset[tuple[str, str]]
+"""Two NICs, as host and interface, whatever their addresses."""
 End = tuple[str, str]
 
 
@@ -82,7 +84,7 @@ class Transition:
         assert found is not None
         return found
 
-    def lost(self, steps: Sequence[Step] | None = None) -> Iterator[tuple[Step, str, set[Pair]]]:
+    def lost(self, steps: Sequence[Step] | None = None) -> Iterator[tuple[Step, str, set[NicPair]]]:
         """The pairs that each state on the way loses: those that reach each other first and last.
 
         The devices of a step change together, so any of them may be the first: each is tried as the first
@@ -96,31 +98,31 @@ class Transition:
                 between = dict(configs)
                 for name in names:
                     ending = self.ports(step, [name])
-                    yield step, f"while {name} changes", wanted - self.reached(between, ending)
-                    yield step, f"when {name} ends a session", wanted & self.closing(step, name, between)
+                    yield step, f"while {name} changes", wanted - nics(self.reached(between, ending))
+                    yield step, f"when {name} ends a session", wanted & nics(self.closing(step, name, between))
                     changes = self.change(step, name).changes
                     removed = [
                         one for one in changes if one.is_removal and any("aggregate" in part for part in one.path)
                     ]
                     halfway = {**between, name: apply(between[name], removed)}
-                    yield step, f"while {name} has no summary", wanted - self.reached(halfway, ending)
+                    yield step, f"while {name} has no summary", wanted - nics(self.reached(halfway, ending))
                     between[name] = apply(between[name], changes)
-                    yield step, f"after {name}", wanted - self.reached(between)
+                    yield step, f"after {name}", wanted - nics(self.reached(between))
             configs = between
 
-    def named(self) -> Iterator[tuple[Step, set[Pair], set[Pair]]]:
+    def named(self) -> Iterator[tuple[Step, set[NicPair], set[NicPair]]]:
         """The pairs that each step of the plan names: those lost while it changes devices, and after it."""
         if self.order is None:
             return
         for step, order, phases, targets in self.order.rounds(self.plan.steps, self.plan.bridges):
             cost = order.cost(phases, step.devices, targets)
             groups = order.network.groups
-            yield step, expanded(groups, cost.during), expanded(groups, cost.after)
+            yield step, nics(expanded(groups, cost.during)), nics(expanded(groups, cost.after))
 
-    def wanted(self, steps: Iterable[Step]) -> set[Pair]:
+    def wanted(self, steps: Iterable[Step]) -> set[NicPair]:
         """The pairs that reach each other at first, and after these steps."""
         configs = self.configs()
-        return self.reached(configs) & self.reached(self.done(configs, steps))
+        return nics(self.reached(configs)) & nics(self.reached(self.done(configs, steps)))
 
     def closing(self, step: Step, name: str, configs: Mapping[str, Config]) -> set[Pair]:
         """The pairs of a leaf with others whose session its change ends and neither end drains."""
@@ -174,11 +176,16 @@ class Transition:
         return planning.make(self.fabrics[-1], running, self.intended)
 
 
-def words(lost: Iterable[Pair]) -> tuple[int, set[str], set[str]]:
-    """Pairs as a plan names them: their number, hosts and rails."""
+def nics(pairs: Iterable[Pair]) -> set[NicPair]:
+    """The NICs of pairs of addresses."""
+    return {frozenset((host, rail) for host, rail, _ in pair) for pair in pairs}
+
+
+def words(lost: Iterable[NicPair]) -> tuple[int, set[str], set[tuple[str, ...]]]:
+    """How a plan names pairs: how many they are, of which hosts, and their rails."""
     pairs = set(lost)
-    ends = [end for pair in pairs for end in pair]
-    return len(pairs), {host for host, _, _ in ends}, {rail for _, rail, _ in ends}
+    rails = {tuple(sorted(rail for _, rail in pair)) for pair in pairs}
+    return len(pairs), {host for pair in pairs for host, _ in pair}, rails
 
 
 def pairs_of(network: Network, rows: Sequence[int]) -> set[Pair]:

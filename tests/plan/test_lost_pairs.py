@@ -1,7 +1,7 @@
 """The number of disconnected pairs equals that of a list of each."""
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +24,7 @@ GROUPS = st.lists(st.builds(AddressGroup, st.lists(NICS, min_size=1, max_size=4)
 
 def listed(groups: Sequence[AddressGroup], wanted: Sequence[int], has: Sequence[int]) -> ReachabilityLoss:
     """Enumerate all pairs of addresses."""
-    pairs, touched = 0, set[int]()
+    pairs, touched, rails = 0, set[int](), set[tuple[str, str]]()
     for one, other in combinations_with_replacement(range(len(groups)), 2):
         is_wanted, is_there = (rows[one] >> other & 1 and rows[other] >> one & 1 for rows in (wanted, has))
         ends = [
@@ -37,9 +37,11 @@ def listed(groups: Sequence[AddressGroup], wanted: Sequence[int], has: Sequence[
         if is_wanted and not is_there and found:
             pairs += found
             touched |= {one, other}
+            for near, far in product(groups[one].nics, groups[other].nics):
+                rails.add((min(near.interface, far.interface), max(near.interface, far.interface)))
     nics = [nic for index in touched for nic in groups[index].nics]
     hosts = sorted({nic.host for nic in nics}, key=lambda name: int(name.removeprefix("gpu")))
-    return ReachabilityLoss(pairs, tuple(hosts), tuple(sorted({nic.interface for nic in nics})))
+    return ReachabilityLoss(pairs, tuple(hosts), tuple(sorted(rails)))
 
 
 @given(st.data())
