@@ -86,8 +86,8 @@ def agreed(request: RolloutRequest, plan: Plan, options: Options, verb: str) -> 
 
 def changing(plan: Plan, options: Options) -> int:
     """Count the changes of devices: two for a device that changes in two stages."""
-    names = [device.name for device in plan.changed] + [bridge.device for bridge in plan.bridges]
-    return sum(options.limit is None or name in options.limit for name in names)
+    names = {device.name for device in plan.changed if options.limit is None or device.name in options.limit}
+    return sum(name in names for step in plan.steps for name in step.devices) or len(names)
 
 
 def watched(

@@ -26,7 +26,7 @@ from netkit.deploy.model import (
     Outcome,
     Phase,
 )
-from netkit.deploy.preflight import Task, stages_of
+from netkit.deploy.preflight import Task, first_tasks, stages_of
 from netkit.deploy.resume import refuse_unsettled, resume_device
 from netkit.deploy.rollout import INTERRUPTED, Rollout, not_started, untouched
 from netkit.deploy.wave import waves
@@ -73,7 +73,7 @@ def apply(
         plan, _changed_files(plan, intended), None if owner is None else _changed_files(plan, owner), options, undoes
     )
     stages = stages_of(plan, orders.intended, orders.owner, options.limit, fabric)
-    refusal.check(plan, fabric, intended, stages[0], options)
+    refusal.check(plan, fabric, intended, first_tasks(stages), options)
     job = _job(orders, stages[0], fabric, connect, gate, journal, on_event, runner, clock, is_stopping)
     with lock_fabric(journal.folder.parent, fabric.name, journal.run):
         refuse_unsettled(journal.folder.parent, clock)
@@ -103,7 +103,7 @@ def resume(
     with lock_fabric(journal.folder.parent, fabric.name, journal.run):
         if journal.outcome() is not None:
             raise DeployError(Problem(f"run {journal.run} has finished", "make a new plan for what is left to do"))
-        refusal.check(orders.plan, fabric, orders.intended, stages[0], orders.options)
+        refusal.check(orders.plan, fabric, orders.intended, first_tasks(stages), orders.options)
         if provenance is not None:
             journal.resumed(provenance)
         try:
@@ -379,7 +379,7 @@ def rehearse(
 ) -> Outcome:
     """How a deploy would begin. It gets no handle that can change a device, and writes no journal."""
     limit = options.limit
-    tasks = preflight.stages_of(plan, intended, None, limit, fabric)[0]
+    tasks = first_tasks(stages_of(plan, intended, None, limit, fabric))
     refusal.check(plan, fabric, intended, tasks, options)
     wave_of = {name: wave.number for wave in reversed(waves(plan, fabric, options)) for name in wave.devices}
 

@@ -1,6 +1,6 @@
 """Reads a device before and after its change and compares it with the plan; nothing here can change a device."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,7 +29,7 @@ class Task:
     owner: Files | None = None
     """See netkit.platforms.compare.compare: for a rollback, what the undone run intended."""
     is_finish: bool = False
-    """Whether this is the second stage of a device; a rollback goes to what ran before the first."""
+    """Whether the run changed the device in its first stage too; a rollback goes to what ran before that."""
 
     @property
     def name(self) -> str:
@@ -61,8 +61,12 @@ def stages_of(
     limit: Collection[str] | None,
     fabric: Fabric,
 ) -> tuple[dict[str, Task], ...]:
-    """The tasks of each stage: one stage, or two where devices change twice."""
+    """The tasks of each stage: one stage, or two where devices change twice.
+
+    A device that already runs both configurations, such as after a run that stopped, has a task in the second only.
+    """
     bridges = {bridge.device: bridge for bridge in plan.bridges}
+    in_first = {name for step in plan.steps if step.stage != "finish" for name in step.devices}
     first: dict[str, Task] = {}
     then: dict[str, Task] = {}
     for device in plan.changed:
@@ -72,11 +76,17 @@ def stages_of(
         own = None if owner is None else owner.get(name)
         if name in bridges and fabric.device(name) is not None:
             both = keeping(fabric, name, files, bridges[name].kept)
-            first[name] = Task(bridges[name].first, both, own)
-            then[name] = Task(bridges[name].then, files, own or both, is_finish=True)
+            if name in in_first:
+                first[name] = Task(bridges[name].first, both, own)
+            then[name] = Task(bridges[name].then, files, own or both, is_finish=name in in_first)
         else:
             first[name] = Task(device, files, own)
     return (first, then) if then else (first,)
+
+
+def first_tasks(stages: Sequence[Mapping[str, Task]]) -> dict[str, Task]:
+    """What happens to each device first."""
+    return {**stages[-1], **stages[0]}
 
 
 def read_device(reader: Reader, task: Task) -> Preflight:

@@ -81,15 +81,18 @@ class Rollout:
         """Change every device in the plan; the second stage starts once the first is done everywhere."""
         for number in range(self._first, len(self._stages)):
             tasks = self._stages[number]
+            if not tasks and number + 1 < len(self._stages):
+                continue
             if number > self._first:
                 self.ended = {name: outcome for name, outcome in self.ended.items() if name not in tasks}
                 self.job.done.difference_update(tasks)
                 self.job.journal.step(STAGE, note=str(number))
             self.job = replace(self.job, tasks=tasks, is_finishing=number > 0)
-            self._run_stage(is_first=number == 0)
+            self._run_stage(is_first=not any(self._stages[:number]))
             if number == 0 and len(self._stages) > 1 and not self.stopped:
-                done = {name for name, one in self.ended.items() if one.state is ConfigState.INTENDED}
-                if left := [name for name in self._stages[1] if name not in done]:
+                undone = {name for name in tasks if name not in self.ended}
+                undone |= {name for name, one in self.ended.items() if one.state is not ConfigState.INTENDED}
+                if left := [name for name in self._stages[1] if name in undone]:
                     self.stopped = f"{', '.join(left)}: not changed, so all devices keep the old beside the new"
             if self.stopped:
                 break
@@ -105,7 +108,7 @@ class Rollout:
                 each(self.job.runner, names, lambda name: self._device(name, 0).prepare(is_rehearsal=True))
             )
             self._plan_waves(is_first=is_first)
-        for wave in (wave for wave in tuple(self.job.waves) if (wave.stage == "finish") is not is_first):
+        for wave in (wave for wave in tuple(self.job.waves) if (wave.stage == "finish") is self.job.is_finishing):
             if self.job.is_stopping():
                 self.stopped = self.stopped or INTERRUPTED
             if self.stopped:
@@ -117,7 +120,7 @@ class Rollout:
         if len(self._stages) == 1:
             return
         is_second = self.job.is_finishing
-        for name in self._stages[1]:
+        for name in self._stages[1].keys() & self._stages[0].keys():
             outcome = self.ended.get(name)
             if is_second and outcome is None:
                 self.ended[name] = DeviceOutcome(name, DeviceResult.NOT_STARTED, ConfigState.BOTH, exit_code=FAILED)
@@ -129,7 +132,7 @@ class Rollout:
     def _plan_waves(self, *, is_first: bool) -> None:
         """Plan the remaining devices; the waves of the second stage are numbered after those of the first."""
         job = self.job
-        todo = {name for name in job.tasks if name not in self.ended}
+        todo = {name for tasks in self._stages[job.is_finishing :] for name in tasks if name not in self.ended}
         part = replace(job.plan, devices=tuple(device for device in job.plan.devices if device.name in todo))
         options = replace(job.options, has_canary=job.options.has_canary and is_first)
         begun = [] if is_first else [wave for wave in job.waves if wave.stage != "finish"]
@@ -162,7 +165,8 @@ class Rollout:
             self._add_outcomes(change(self.job, batch))
 
     def _device(self, name: str, wave: int) -> Device:
-        return Device(self.job, self.job.tasks[name], wave)
+        """A device in this stage, or for a rehearsal in its first."""
+        return Device(self.job, self.job.tasks.get(name) or self._stages[-1][name], wave)
 
     def _add_outcomes(self, found: Mapping[str, DeviceOutcome | None]) -> None:
         self.ended.update({name: outcome for name, outcome in found.items() if outcome is not None})

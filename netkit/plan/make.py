@@ -124,7 +124,8 @@ def ordered(
         fabric, plan.changed, before, [*rest, *unknown.values()], may_take=writable(fabric, sides)
     )
     staged = {name for step in steps if step.stage for name in step.devices}
-    bridges = tuple(_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
+    every = (_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
+    bridges = tuple(bridge for bridge in every if bridge.then.changes)
     devices = tuple(replace(device, routing=None) for device in plan.devices)
     return replace(
         plan,

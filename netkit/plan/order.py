@@ -126,8 +126,8 @@ class Order:
         return _numbered(twice if _weight(twice) < _weight(once) else once)
 
     def staged(self, steps: Iterable[Step], bridges: Iterable[Bridge]) -> Iterator[Step]:
-        """Yield steps; for devices that change in two stages, with the cost of each stage."""
-        for step, order, phases, targets in self.rounds(steps, bridges):
+        """Yield the steps that change something; for devices that change in two stages, with the cost of each stage."""
+        for step, order, phases, targets in self.rounds(_numbered(_changing(steps, bridges)), bridges):
             costed = replace(order.step(phases, step.devices, targets), number=step.number) if step.stage else step
             yield replace(costed, narrowed=tuple(order.narrowed(phases, step.devices, targets)))
 
@@ -151,7 +151,7 @@ class Order:
         first.devices = self.devices | {bridge.device: bridge.first for bridge in bridges}
         then.devices = self.devices | {bridge.device: bridge.then for bridge in bridges}
         orders: Mapping[Stage, Order] = {"": self, "both": first, "finish": then}
-        phases: dict[str, int] = {}
+        phases = {bridge.device: BOTH for bridge in bridges if not bridge.first.changes}
         for step in steps:
             to = {name: BOTH if step.stage == "both" and name in self.kept else INTENDED for name in step.devices}
             yield step, orders[step.stage], dict(phases), to
@@ -527,6 +527,18 @@ def _cost(step: Step) -> tuple[int, int]:
 def _weight(steps: Sequence[Step]) -> tuple[int, int]:
     """The cost of an order: pairs lost between steps, then pairs lost during changes."""
     return sum(step.after.pairs for step in steps), sum(step.during.pairs for step in steps)
+
+
+def _changing(steps: Iterable[Step], bridges: Iterable[Bridge]) -> Iterator[Step]:
+    """Yield steps without the devices that already run what a stage leads to, such as after a run that stopped."""
+    first = {bridge.device: bridge.first.changes for bridge in bridges}
+    for step in steps:
+        if step.stage == "finish":
+            names = [name for name in step.devices if name in first]
+        else:
+            names = [name for name in step.devices if not step.stage or first.get(name, True)]
+        if names:
+            yield replace(step, devices=tuple(names))
 
 
 def _numbered(steps: Iterable[Step]) -> tuple[Step, ...]:

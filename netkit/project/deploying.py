@@ -11,7 +11,7 @@ from netkit.deploy.apply import RollbackPlan, ignore_event, never
 from netkit.deploy.journal import Lease, unlimited
 from netkit.deploy.lock import lock_shared_folder
 from netkit.deploy.model import EventHandler
-from netkit.deploy.preflight import Task, stages_of
+from netkit.deploy.preflight import Task, first_tasks, stages_of
 from netkit.deploy.rollout import untouched
 from netkit.design.fabric import ACCESS_LIST, Switch
 from netkit.design.select import select
@@ -142,7 +142,7 @@ class Deploying:
             message = f"{listed(missed)}: could not be read for the plan, and {options.max_fail} may fail"
             raise AccessError(Problem(message, f"exclude them with --limit, or continue with --max-fail {len(missed)}"))
         fabric = self.project.fabric
-        tasks = stages_of(plan, intended, None, options.limit, fabric)[0]
+        tasks = first_tasks(stages_of(plan, intended, None, options.limit, fabric))
         refusal.check(plan, fabric, intended, tasks, options)
         cut_off = [name for name, task in tasks.items() if self._is_cut_off(task)]
         if cut_off:

@@ -172,7 +172,7 @@ class FakeDriver:
     def load_candidate(self, candidate: Candidate) -> None:
         kind = self._begin("load_candidate")
         self.device.writes += 1
-        self.device.staged = dict(candidate.files)
+        self.device.staged = dict(candidate.files) if candidate.changes else None
         self._end("load_candidate", kind)
 
     def compare_config(self) -> str:
@@ -184,8 +184,9 @@ class FakeDriver:
         kind = self._begin("commit_config")
         device = self.device
         device.writes += 1
-        assert device.staged is not None
         assert device.pending is None
+        if device.staged is None:
+            raise DeviceError(Problem(f"{self.name}: nothing is staged", "load a candidate first"))
         if kind == "quiet":
             device.staged = None
             return

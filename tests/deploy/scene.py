@@ -228,12 +228,12 @@ def scene(name: str = "words", *, only: str = "") -> Iterator[Scene]:
         for device, running in found.running.items()
     }
     with tempfile.TemporaryDirectory(prefix="nkd", dir=IN_MEMORY) as root:
-        plan = _plan(name, only)
+        plan = scene_plan(name, only)
         yield Scene(found.fabric, plan, before, intended, devices, time, Path(root) / "runs")
 
 
 @lru_cache
-def _plan(name: str, only: str) -> Plan:
+def scene_plan(name: str, only: str = "") -> Plan:
     found = change(name)
     kept = {
         device: files for device, files in found.intended.items() if not only or _role(found.fabric, device) == only

@@ -18,12 +18,14 @@ from functools import cache, partial
 import pytest
 
 from netkit import plan as planning
+from netkit.cli.rollout import changing
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Outcome
+from netkit.deploy.journal import WAVE
 from netkit.errors import AccessError, Problem
 from netkit.plan import Plan
 from netkit.platforms.config import Files
 from tests.deploy.fake import Killed
-from tests.deploy.scene import TWO_STAGES, Scene, change, scene
+from tests.deploy.scene import OPTIONS, TWO_STAGES, Scene, change, scene, scene_plan
 from tests.deploy.test_promises import FILES_OF_A_RUN, Cut, Full
 from tests.lanes import is_whole
 from tests.plan.replay import Pair, Transition, parsed, platform
@@ -88,9 +90,9 @@ class Faulty:
         intended: Running = {name: dict(files) for name, files in self.found.intended.items()}
         self.wanted = reached(self.name, frozen(before)) & reached(self.name, frozen(intended))
         assert self.wanted
-        self.known = [before, intended, dict(self._both(self.plan, self.found.intended))]
+        self.known = [before, intended, dict(self.both(self.plan, self.found.intended))]
 
-    def _both(self, plan: Plan, files: Mapping[str, Files]) -> Iterator[tuple[str, dict[str, str | None]]]:
+    def both(self, plan: Plan, files: Mapping[str, Files]) -> Iterator[tuple[str, dict[str, str | None]]]:
         for bridge in plan.bridges:
             yield (
                 bridge.device,
@@ -192,7 +194,7 @@ class Faulty:
         again = self.found.journal()
         back = self.found.plan_rollback(journal)
         plan, files, _ = back
-        self.known.append(dict(self._both(plan, files)))
+        self.known.append(dict(self.both(plan, files)))
         outcome = self._done(lambda: self.found.undo(journal, again, back=back))
         if outcome is None or outcome.exit_code:
             self.finished(again)
@@ -261,6 +263,41 @@ def test_a_switch_that_was_lost_while_drained_carries_traffic_after_a_rollback()
         found.works_again()
         assert found.found.devices["spine02"].is_drained
         found.taken_back(journal)
+
+
+@pytest.mark.parametrize("name", TWO_STAGES)
+def test_a_device_that_already_runs_both_is_left_alone_until_the_second_stage(name: str) -> None:
+    """A run stopped in its first stage, and the intent is deployed again."""
+    plan = scene_plan(name)
+    begun = [device for step in plan.steps if step.stage == "both" for device in step.devices]
+    left_alone = 0
+    for count in range(1, len(begun) + 1):
+        with faulty(name) as found:
+            for device in begun[:count]:
+                found.found.devices[device].running.update(found.known[2][device])
+                found.found.devices[device].startup = dict(found.found.devices[device].running)
+            ran = {device: dict(one.running) for device, one in found.found.devices.items()}
+            found.plan = found.found.plan = found.found.replan()
+            ready = {bridge.device for bridge in found.plan.bridges if not bridge.first.changes}
+            left_alone += len(ready)
+            assert not any(ready.intersection(step.devices) for step in found.plan.steps if step.stage == "both")
+            assert [step.number for step in found.plan.steps] == [*range(1, len(found.plan.steps) + 1)]
+            if any(step.after for step in found.plan.steps):
+                found.wanted = frozenset()  # the plan names the outage
+            journal, outcome = found.deploy()
+            assert outcome is not None
+            assert {one.result for one in outcome.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}
+            assert all(map(found.found.is_intended, found.found.devices))
+            waves = [entry for entry in journal.entries() if entry.step == WAVE]
+            assert len(waves) == changing(found.plan, OPTIONS)
+            assert {int(entry.note) for entry in waves} == {max(entry.wave for entry in waves)}
+            again = found.found.journal()
+            back = found.found.plan_rollback(journal)
+            found.known.append(dict(found.both(*back[:2])))
+            assert found.found.undo(journal, again, back=back).exit_code == 0
+            assert {device: one.running for device, one in found.found.devices.items()} == ran
+            assert not found.wrong
+    assert left_alone or name == "numbers"
 
 
 def assert_promised(found: Faulty, outcome: Outcome, where: str, *, is_whole: bool) -> None:
