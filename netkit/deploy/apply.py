@@ -14,7 +14,7 @@ from netkit.deploy.connection import close, closing, opened
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Job, PlannedReachability, code_of, is_access, text_of
-from netkit.deploy.journal import FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders
+from netkit.deploy.journal import FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders, known_provenance
 from netkit.deploy.lock import lock_fabric
 from netkit.deploy.model import (
     ConfigState,
@@ -164,9 +164,11 @@ def undo(
     """Roll back what a run changed: the same deploy, with the sides of the plan swapped.
 
     `back` is the rollback plan if it is already known. With backward options, devices that cannot be reached are
-    skipped.
+    skipped, and the provenance is that of the run.
     """
     plan, before, owner = back or plan_rollback(undone, fabric, connect, options.limit)
+    if provenance is None and options.is_backward and (starts := known_provenance(undone)):
+        provenance = starts[-1].rolling_back(undone.run, clock.wall_s())
     return apply(
         plan,
         fabric,

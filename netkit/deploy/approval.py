@@ -10,7 +10,7 @@ import secrets
 import subprocess
 import tempfile
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -84,7 +84,14 @@ class Provenance:
     def plain(self) -> dict[str, Any]:
         return asdict(self)
 
+    def rolling_back(self, run: str, at_s: float) -> "Provenance":
+        """The start of the automatic rollback of a run: by the same person, without hook, approval and signature."""
+        reason = "; ".join(filter(None, [self.reason, AUTOMATIC]))
+        unasked = replace(self, hook="", hook_reason="", approval=None, signer="", signature="")
+        return replace(unasked, verb="rollback", at_s=at_s, reason=reason, undone=run)
 
+
+AUTOMATIC = "automatic after a failure"
 SUFFIX = ".approval"
 NAMESPACE, DEPLOYER_NAMESPACE = "netkit-plan", "netkit-deploy"
 BEGIN = "-----BEGIN SSH SIGNATURE-----"

@@ -81,6 +81,31 @@ BEGUN = Provenance(
 )
 
 
+def test_an_automatic_rollback_has_the_author_and_the_reason_of_its_run() -> None:
+    with scene() as found:
+        found.devices["spine02"].faults.append(Fault("commit_config", "quiet", 1))
+        journal = found.journal()
+        assert found.apply(journal, provenance=BEGUN, on_failure="rollback", has_canary=False).stopped
+        assert found.back(journal).exit_code == 0
+        back, first = listed(found)
+        assert back[2:5] == ("alice@bastion", f"rollback of {journal.run}", "c0ffeec0ff+")
+        assert first[2:4] == ("alice@bastion", "deploy")
+        run = next(one for one in deploy.history(found.root) if one.run == back[0])
+        assert run.provenance == (
+            replace(
+                BEGUN,
+                verb="rollback",
+                at_s=run.provenance[0].at_s,
+                reason=f"{BEGUN.reason}; automatic after a failure",
+                undone=journal.run,
+                hook="",
+                hook_reason="",
+                approval=None,
+            ),
+        )
+        assert run.provenance[0].at_s >= BEGUN.at_s
+
+
 def test_user_and_reason_are_in_the_list_and_in_the_run() -> None:
     with scene() as found:
         journal = found.journal()
