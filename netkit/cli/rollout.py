@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from netkit import deploy
 from netkit.cli.requests import RolloutRequest
-from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome
+from netkit.deploy import DeviceResult, Journal, Options, Outcome
 from netkit.deploy.model import EventHandler
 from netkit.design import Fabric
 from netkit.errors import DeployError, Problem, UsageError
@@ -125,10 +125,11 @@ def _taken_back(
     journal = Journal.new(failed.folder.parent)
     go_on = request.again(f"deploy --resume {journal.run}")
     say(sys.stderr, f"{outcome.stopped}: run {journal.run} rolls back what was done\n")
-    total = sum(bool(one.wave) and one.state is not ConfigState.AS_BEFORE for one in outcome.devices)
     try:
-        with Interrupt(go_on, request.revert_s) as is_stopping, display(total, is_stopping) as on_event:
-            found = deploying.undo_failed(failed, journal, on_event, is_stopping)
+        with Interrupt(go_on, request.revert_s) as is_stopping:
+            back, options = deploying.plan_rollback(failed, deploy.rollback_options(failed), "")
+            with display(changing(back[0], options), is_stopping) as on_event:
+                found = deploying.undo(failed, options, journal, back, None, on_event, is_stopping)
     except DeployError as error:
         for problem in error.problems:
             say(sys.stderr, f"not rolled back: {problem}\n")

@@ -207,7 +207,7 @@ def plan_rollback(
     outcome, orders = undone.outcome(), undone.orders()
     if outcome is None:
         raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit rollback {undone.run} ends it first"))
-    states = {one.device: one.state for one in outcome.devices if one.state is not ConfigState.AS_BEFORE}
+    states = {one.device: _left(one) for one in outcome.devices if one.state is not ConfigState.AS_BEFORE}
     planned = {one.name for one in orders.plan.devices} | {one.name for one in orders.plan.unreachable}
     if unknown := [name for name in states if name not in planned]:
         raise DeployError(
@@ -234,12 +234,18 @@ def plan_rollback(
         current[name] = Running({file: ran.get(file) for file in running.files}, running.version)
     gone_back = undone.gone_back()
     for device in outcome.devices:
-        if device.device in found and (device.state is ConfigState.UNKNOWN or device.device in gone_back):
+        if device.device in found and (states[device.device] is ConfigState.UNKNOWN or device.device in gone_back):
             current[device.device] = _read_running(connect, undone.run, device, found[device.device].version)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
     whole = planning.make(fabric, current, before, owner=owner, is_part=True)
     names = set(found) if limit is None else set(limit)
     return planning.limited(fabric, whole, names, planning.sides_of(current, before, owner)), before, owner
+
+
+def _left(one: DeviceOutcome) -> ConfigState:
+    """What a run left on a device. One that was changed since by others is not read, so that it is refused again."""
+    is_refused = one.result is DeviceResult.REFUSED and one.state is ConfigState.UNKNOWN
+    return ConfigState.BOTH if is_refused else one.state
 
 
 def _read_running(connect: Connect, run: str, left: DeviceOutcome, version: str) -> Running | Unreachable:
@@ -291,6 +297,7 @@ def _job(
         is_stopping=is_stopping,
         model=PlannedReachability(orders.plan, fabric),
         began_s=clock.steady_s(),
+        undoes=orders.undoes,
     )
 
 
@@ -299,11 +306,12 @@ def _run(rollout: Rollout) -> Outcome:
         rollout.run()
     job = rollout.job
     ended = {**{one.device: one for one in not_started(job.plan, rollout.ended)}, **rollout.ended}
-    if rollout.stopped != INTERRUPTED and (undone := job.journal.undoes()):
-        drained = Journal(job.journal.folder.parent / undone).drained()
+    if job.undoes and rollout.stopped != INTERRUPTED:
+        drained = Journal(job.journal.folder.parent / job.undoes).drained()
         ended |= each(job.runner, drained.intersection(ended), lambda name: _undrained(job, ended[name]))
     names = [*(device.name for device in job.plan.devices), *(missed.name for missed in job.plan.unreachable)]
-    outcome = Outcome(job.journal.run, job.plan.fabric, tuple(ended[name] for name in names), rollout.stopped)
+    devices = tuple(ended[name] for name in names)
+    outcome = Outcome(job.journal.run, job.plan.fabric, devices, rollout.stopped, undoes=job.undoes)
     if rollout.stopped == INTERRUPTED:
         return outcome
     with _while_written(rollout):

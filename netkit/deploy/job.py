@@ -83,6 +83,8 @@ class Job:
     done: set[str] = field(default_factory=set)
     """Devices whose change in this stage is done."""
     memory: RunMemory = field(default_factory=RunMemory)
+    undoes: str = ""
+    """The run that this one rolls back."""
 
     def waiting(self, device: str) -> frozenset[str]:
         """The ports of a device whose session stays down until the other end changes."""
@@ -102,7 +104,7 @@ class Job:
     def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
         """Report progress."""
         at_s = self.clock.steady_s() - self.began_s
-        self.on_event(DeployEvent(phase, device, wave, len(self.waves), at_s, outcome))
+        self.on_event(DeployEvent(phase, device, wave, len(self.waves), at_s, outcome, bool(self.undoes)))
 
     def neighbors(self, name: str) -> tuple[str, ...]:
         """The devices that have BGP sessions with this one."""

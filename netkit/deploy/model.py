@@ -134,6 +134,8 @@ class Outcome:
     is_dry_run: bool = False
     rollback: "Outcome | None" = None
     """The outcome of the automatic rollback."""
+    undoes: str = ""
+    """The run that this one rolls back; what is intended is then the earlier configuration."""
 
     @property
     def exit_code(self) -> int:
@@ -159,6 +161,8 @@ class DeployEvent:
     at_s: float
     """Seconds since the deploy began."""
     outcome: DeviceOutcome | None = None
+    is_back: bool = False
+    """Whether the run rolls another one back."""
 
 
 EventHandler = Callable[[DeployEvent], None]

@@ -10,6 +10,7 @@ from netkit.deploy.journal import STAGE, WAVE
 from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, DeviceResult
 from netkit.deploy.preflight import Task
 from netkit.deploy.wave import Wave, waves
+from netkit.errors import PlanError
 from netkit.plan import Plan
 from netkit.platforms.driver import InStep
 
@@ -116,7 +117,7 @@ class Rollout:
             self._run_wave(wave)
 
     def _mark_half_done(self) -> None:
-        """Report devices whose second stage was not done as running both configurations."""
+        """Report devices whose second stage was not done as running both, unless others have changed them since."""
         if len(self._stages) == 1:
             return
         is_second = self.job.is_finishing
@@ -127,7 +128,8 @@ class Rollout:
             elif outcome is not None and outcome.state is (
                 ConfigState.AS_BEFORE if is_second else ConfigState.INTENDED
             ):
-                self.ended[name] = replace(outcome, state=ConfigState.BOTH)
+                is_changed = outcome.result is DeviceResult.REFUSED and outcome.exit_code == PlanError.exit_code
+                self.ended[name] = replace(outcome, state=ConfigState.UNKNOWN if is_changed else ConfigState.BOTH)
 
     def _plan_waves(self, *, is_first: bool) -> None:
         """Plan the remaining devices; the waves of the second stage are numbered after those of the first."""

@@ -126,7 +126,8 @@ class Deploying:
     def _settled(self, journal: Journal, outcome: Outcome, on_event: EventHandler, is_stopping: Stopping) -> Outcome:
         if journal.outcome() is None or not journal.is_to_be_undone():
             return outcome
-        return replace(outcome, rollback=self.undo_failed(journal, Journal.new(self.runs), on_event, is_stopping))
+        options, again = deploy.rollback_options(journal), Journal.new(self.runs)
+        return replace(outcome, rollback=self.undo(journal, options, again, None, None, on_event, is_stopping))
 
     def locked(self, journal: Journal) -> AbstractContextManager[None]:
         """Lock the fabric for all accounts; a lab belongs to one account and needs no lock."""
@@ -251,10 +252,6 @@ class Deploying:
             on_event=on_event,
             is_stopping=is_stopping,
         )
-
-    def undo_failed(self, failed: Journal, journal: Journal, on_event: EventHandler, is_stopping: Stopping) -> Outcome:
-        """Roll back a failed run if its options request it."""
-        return self.undo(failed, deploy.rollback_options(failed), journal, None, None, on_event, is_stopping)
 
     def end(self, undone: Journal, provenance: Provenance) -> Outcome:
         """End an unfinished run: changes that wait for confirmation are reverted."""

@@ -10,6 +10,7 @@ from netkit import plan as planning
 from netkit.deploy import Journal, Options, Phase, Provenance, RunSummary
 from netkit.deploy.journal import SAMPLE, WAVE, JournalEntry, Orders
 from netkit.deploy.model import ConfigState, DeviceOutcome, DeviceResult, Outcome
+from netkit.deploy.rollout import INTERRUPTED
 from netkit.plan.model import DevicePlan
 from netkit.report.plan_text import devices_text
 from netkit.report.plan_view import MOST_LINES, counted, listed, plan_of, shown
@@ -21,6 +22,12 @@ RUNS = {
     ConfigState.BOTH: "runs the intended configuration, with the earlier one beside it",
     ConfigState.UNKNOWN: "its configuration is not known",
 }
+RUNS_BACK = RUNS | {
+    ConfigState.INTENDED: "runs its earlier configuration",
+    ConfigState.AS_BEFORE: "not rolled back",
+    ConfigState.BOTH: "runs its earlier configuration, with the later one beside it",
+}
+"""The same for a rollback."""
 QUIET = frozenset({DeviceResult.DONE, DeviceResult.UNCHANGED, DeviceResult.READY, DeviceResult.EXCLUDED})
 
 
@@ -29,12 +36,14 @@ def outcome_text(outcome: Outcome) -> str:
     return "\n".join(map(shown, _lines(outcome))) + "\n"
 
 
-def device_text(device: DeviceOutcome) -> str:
+def device_text(device: DeviceOutcome, *, is_back: bool = False) -> str:
     if device.result in QUIET:
         return f"{device.device}: {device.result}"
     prefix = f"{device.device}: "
     reasons = "; ".join(reason.removeprefix(prefix) for reason in device.reasons)
-    return f"{prefix}{device.result}, {RUNS[device.state]}{': ' if reasons else ''}{reasons}"
+    return (
+        f"{prefix}{device.result}, {(RUNS_BACK if is_back else RUNS)[device.state]}{': ' if reasons else ''}{reasons}"
+    )
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
@@ -44,14 +53,20 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     yield f"{head}: {counted(len(outcome.devices), 'device')}: {parts}"
     for device in outcome.devices:
         if device.result not in {*QUIET, DeviceResult.NOT_STARTED}:
-            yield f"  {device_text(device)}"
+            yield f"  {device_text(device, is_back=bool(outcome.undoes))}"
     for note, names in _notes(outcome).items():
         yield f"  {listed(names)}: {note}"
     waiting = [device for device in outcome.devices if device.result is DeviceResult.NOT_STARTED]
     if both := [device.device for device in outcome.devices if device.state is ConfigState.BOTH]:
-        yield f"  these keep the earlier routes and sessions beside the intended ones: {listed(both)}"
+        beside = ("later", "earlier") if outcome.undoes else ("earlier", "intended")
+        yield f"  these keep the {beside[0]} routes and sessions beside the {beside[1]} ones: {listed(both)}"
     if before := [device.device for device in waiting if device.state is not ConfigState.BOTH]:
-        yield f"  not started, running their earlier configuration: {listed(before)}"
+        what = "not rolled back" if outcome.undoes else "running their earlier configuration"
+        yield f"  not started, {what}: {listed(before)}"
+    states = {ConfigState.AS_BEFORE, ConfigState.BOTH}
+    left = [one.device for one in outcome.devices if one.result not in QUIET and one.state in states]
+    if outcome.undoes and left and outcome.stopped != INTERRUPTED:
+        yield f"  once they answer, netkit rollback {outcome.undoes} rolls these back: {listed(left)}"
     if outcome.stopped:
         yield f"stopped: {outcome.stopped}"
 

@@ -88,7 +88,7 @@ class Lines:
 
 
 def _line(event: DeployEvent, outcome: DeviceOutcome, number: int, total: int) -> str:
-    return f"{event.at_s:6.1f} s  {number}/{total}  {shown(device_text(outcome))}\n"
+    return f"{event.at_s:6.1f} s  {number}/{total}  {shown(device_text(outcome, is_back=event.is_back))}\n"
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ import pytest
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Outcome
 from netkit.errors import UsageError
 from netkit.project.runs import unfinished_run
+from netkit.report.history_text import outcome_text
 from tests.deploy import promise
 from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene
@@ -126,6 +127,9 @@ def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None
         assert of(outcome, DeviceResult.UNREACHABLE) == ["leaf03"]
         assert {name for name in found.devices if not found.is_as_before(name)} == {"leaf02", "leaf03"}
         assert outcome.exit_code == 4
+        assert "leaf03: unreachable, not rolled back: cannot be reached" in outcome_text(outcome)
+        assert f"netkit rollback {journal.run} rolls these back: leaf02, leaf03\n" in outcome_text(outcome)
+        assert {event.is_back for event in found.events} == {True}
 
 
 @pytest.mark.parametrize("line", [1, 2, 5, 8, 10, 12, 14])

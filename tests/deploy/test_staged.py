@@ -20,7 +20,7 @@ import pytest
 from netkit import plan as planning
 from netkit.cli.rollout import changing
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Outcome
-from netkit.deploy.journal import WAVE
+from netkit.deploy.journal import STAGE, WAVE
 from netkit.errors import AccessError, Problem
 from netkit.plan import Plan
 from netkit.platforms.config import Files
@@ -298,6 +298,32 @@ def test_a_device_that_already_runs_both_is_left_alone_until_the_second_stage(na
             assert {device: one.running for device, one in found.found.devices.items()} == ran
             assert not found.wrong
     assert left_alone or name == "numbers"
+
+
+def test_a_device_that_others_changed_between_the_stages_is_not_said_to_run_both() -> None:
+    with faulty("summaries") as found:
+        journal, _ = found.deploy()
+        line = next(number for number, entry in enumerate(journal.entries(), 1) if entry.step == STAGE)
+    with faulty("summaries") as found:
+        journal, _ = found.deploy(line, "killed after")
+        found.works_again()
+        name = found.plan.bridges[0].device
+        other = {
+            file: (text or "").replace("description ", "description other ")
+            for file, text in found.found.devices[name].running.items()
+        }
+        found.found.devices[name].running = dict(other)
+        outcome = found.finished(journal)
+        one = outcome.device(name)
+        assert one is not None
+        assert (one.result, one.state) == (DeviceResult.REFUSED, ConfigState.UNKNOWN)
+        assert "changed since the plan was made" in one.reasons[0]
+        assert {one.state for one in outcome.devices if one.result is DeviceResult.NOT_STARTED} == {ConfigState.BOTH}
+        back = found.found.undo(journal)
+        refused = back.device(name)
+        assert refused is not None
+        assert refused.result is DeviceResult.REFUSED
+        assert found.found.devices[name].running == other
 
 
 def assert_promised(found: Faulty, outcome: Outcome, where: str, *, is_whole: bool) -> None:

@@ -1,5 +1,7 @@
 """The text of a deploy's outcome."""
 
+from dataclasses import replace
+
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
 from netkit.report.history_text import outcome_text
 
@@ -23,6 +25,23 @@ def test_a_failure_has_a_line_with_what_the_device_runs() -> None:
         "  not started, running their earlier configuration: spine01, spine02\n"
         "stopped: 1 failed, 0 may: leaf02\n"
     )
+
+
+def test_a_rollback_names_what_was_not_rolled_back_and_how_to_do_it() -> None:
+    dead = DeviceOutcome("leaf02", DeviceResult.UNREACHABLE, ConfigState.AS_BEFORE, ("leaf02: no answer",), 2, 4)
+    half = DeviceOutcome("leaf03", DeviceResult.NOT_STARTED, ConfigState.BOTH, exit_code=1)
+    failed = DeviceOutcome("leaf04", DeviceResult.FAILED, ConfigState.INTENDED, ("not saved",), 3, 1)
+    found = Outcome("s", "small", (DONE, dead, half, failed, *WAITING), "1 failed", undoes="r")
+    assert outcome_text(found) == (
+        "small: 6 devices: 1 done, 1 failed, 1 unreachable, 3 not started\n"
+        "  leaf02: unreachable, not rolled back: no answer\n"
+        "  leaf04: failed, runs its earlier configuration: not saved\n"
+        "  these keep the later routes and sessions beside the earlier ones: leaf03\n"
+        "  not started, not rolled back: spine01, spine02\n"
+        "  once they answer, netkit rollback r rolls these back: leaf02, leaf03, spine01, spine02\n"
+        "stopped: 1 failed\n"
+    )
+    assert "netkit rollback" not in outcome_text(replace(found, stopped="interrupted"))
 
 
 def test_notes_on_finished_devices_are_printed_once() -> None:
