@@ -51,8 +51,14 @@ class Vitals:
     """Port → received power of its weakest lane; None if no module reports it."""
 
 
-def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lossless: tuple[int, ...]) -> Vitals:
-    """Extract the vitals from facts and samples; only leaf prefixes count."""
+def vitals(
+    facts: Facts,
+    samples: Sequence[Sample],
+    prefixes: Iterable[str],
+    lossless: tuple[int, ...],
+    local: frozenset[str] = frozenset(),
+) -> Vitals:
+    """Extract the vitals from facts and samples; only leaf prefixes count. `local` are ports towards hosts."""
     routes, modules = facts.routes, facts.modules
     rx_power_dbm: dict[str, float] = {}
     if not isinstance(modules, Absent):
@@ -61,16 +67,19 @@ def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lo
             rx_power_dbm |= {port: min(values)} if values else {}
     return Vitals(
         dict(_rates(tuple(samples), lossless)),
-        None if isinstance(routes, Absent) else dict(_widths(routes, prefixes)),
+        None if isinstance(routes, Absent) else dict(_widths(routes, prefixes, local)),
         rx_power_dbm or None,
     )
 
 
-def _widths(routes: Mapping[str, Collection[object]], prefixes: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _widths(
+    routes: Mapping[str, Collection[str]], prefixes: Iterable[str], local: frozenset[str]
+) -> Iterator[tuple[str, int]]:
     """Yield the number of ports for each prefix.
 
     While lengths are being changed, it is that of a wider or of narrower routes; of a summary that the device itself
-    announces, and discards, it is that of the routes inside.
+    announces, and discards, it is that of the routes inside. While leaves get other prefixes, what is inside may be
+    the device's own, of its hosts: a VLAN, or one of the ports in `local`.
     """
     known: dict[IPv4Network, int] | None = None
     for prefix in prefixes:
@@ -78,7 +87,11 @@ def _widths(routes: Mapping[str, Collection[object]], prefixes: Iterable[str]) -
             yield prefix, len(routes[prefix])
             continue
         if known is None:
-            known = {IPv4Network(one): len(ways) for one, ways in routes.items() if ways and "." in one}
+            known = {
+                IPv4Network(one): len(ways)
+                for one, ways in routes.items()
+                if ways and "." in one and not all(way in local or way.lower().startswith("vlan") for way in ways)
+            }
         wanted = IPv4Network(prefix)
         wider = [one for one in known if one.prefixlen and wanted.subnet_of(one)] if prefix not in routes else []
         inside = [width for one, width in known.items() if one != wanted and one.subnet_of(wanted)]
@@ -260,7 +273,10 @@ class HealthGate:
         # Samples carry wall-clock times, and the clock may have been set in between.
         samples = [replace(first, at_s=first.at_s + moved_s)] if first is not None else []
         samples += [last] if last is not None else []
-        return vitals(facts(views, replies), samples, frozenset(self._prefixes), self._lossless_on(question.device))
+        device = self._fabric.device(question.device)
+        far = [prefix for prefix, leaf in self._prefixes.items() if leaf != question.device]
+        local = frozenset(port.name for port in device.host_ports) if isinstance(device, Switch) else frozenset()
+        return vitals(facts(views, replies), samples, far, self._lossless_on(question.device), local)
 
     def _lossless_on(self, name: str) -> tuple[int, ...]:
         """The lossless priorities of a device; none if its switches have no PFC and may drop."""

@@ -32,8 +32,9 @@ from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import BgpNeighbor, HostRoutes, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
-from netkit.routing.address import AddressGroup, End
+from netkit.routing.address import AddressGroup, End, network_address
 from netkit.routing.designed import host_of, router_of
+from netkit.routing.route_policy import prefix_of
 
 ROLES = (*SWITCH_ROLES, "host")
 """The initial order. Hosts come last: a switch must know a traffic class before it is used."""
@@ -102,7 +103,7 @@ class Order:
         left = dict(self._cables_left(every))
         routers = dict(self._routers()) | dict(self._routers_left(left))
         self.network = Network(Cabling.of([*before, fabric], left), routers, dict(self._hosts()))
-        self._served = dict(self._served_by(fabric.tier("leaf")))
+        self._served = self._served_by(fabric.tier("leaf"))
         self._base = self.network.outlook(NetworkState())
         self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
         self._goal = self.network.outlook(self._last)
@@ -136,10 +137,11 @@ class Order:
     ) -> Iterator[NarrowedRoute]:
         """Yield what changing a group leaves its switches to reach over fewer ports."""
         found: dict[tuple[str, str], int] = {}
-        for some in self._parts(names):
-            states = NetworkState(phases), NetworkState({**phases, **{name: targets[name] for name in some}})
-            for name, leaf, ports in self.network.narrowed(*states, some, self._served):
-                found[name, leaf] = min(ports, found.get((name, leaf), ports))
+        parts = [
+            (NetworkState({**phases, **{name: targets[name] for name in some}}), some) for some in self._parts(names)
+        ]
+        for name, leaf, ports in self.network.narrowed(NetworkState(phases), parts, self._served) if parts else ():
+            found[name, leaf] = min(ports, found.get((name, leaf), ports))
         for (name, leaf), ports in found.items():
             yield NarrowedRoute(name, leaf, ports)
 
@@ -191,19 +193,17 @@ class Order:
     def _rows(self, outlook: Outlook) -> Sequence[int]:
         return at_any_address(outlook.rows, self._renumbered)
 
-    def _served_by(self, leaves: Iterable[Switch]) -> Iterator[tuple[str, int]]:
-        """Yield the groups inside the prefix of each leaf, a bit for each."""
-        prefixes = {leaf.name: IPv4Network(leaf.leaf_prefix) for leaf in leaves if leaf.leaf_prefix}
-        for name, prefix in prefixes.items():
-            at = enumerate(self.network.groups)
-            yield (
-                name,
-                sum(
-                    1 << index
-                    for index, group in at
-                    if group.leaf == name and IPv4Address(group.nics[0].address) in prefix
-                ),
-            )
+    def _served_by(self, leaves: Iterable[Switch]) -> Mapping[str, int]:
+        """The groups inside the prefix of each leaf, a bit for each: other leaves may have had them before."""
+        leaf_of = {prefix_of(IPv4Network(leaf.leaf_prefix)): leaf.name for leaf in leaves if leaf.leaf_prefix}
+        lengths = {length for _, length in leaf_of}
+        found: dict[str, int] = {}
+        for index, group in enumerate(self.network.groups):
+            number = int(IPv4Address(group.nics[0].address))
+            for prefix in ((network_address(number, length), length) for length in lengths):
+                if prefix in leaf_of:
+                    found[leaf_of[prefix]] = found.get(leaf_of[prefix], 0) | 1 << index
+        return found
 
     # Configurations
 

@@ -156,22 +156,27 @@ class Network:
         return Outlook(rows, widths)
 
     def narrowed(
-        self, before: NetworkState, after: NetworkState, names: Iterable[str], served: Mapping[str, int]
+        self, before: NetworkState, after: Sequence[tuple[NetworkState, Sequence[str]]], served: Mapping[str, int]
     ) -> Iterator[tuple[str, str, int]]:
-        """Yield a router, a leaf and a number of ports, where fewer lead to what the leaf serves than before."""
-        was, now = (self._hops(self._tables(state)) for state in (before, after))
-        for name in names:
-            left = Counter[str]()
-            for hop, mask in now.get(name, ()):
-                left[hop] |= mask
-            fewer = 0
-            for hop, mask in was.get(name, ()):
-                fewer |= mask & ~left[hop]
-            for leaf, mask in served.items() if fewer else ():
-                if leaf != name and (moved := mask & fewer):
-                    ports = _narrowest(now[name], moved)
-                    if ports < _narrowest(was[name], moved):
-                        yield name, leaf, ports
+        """Yield a router, a leaf and a number of ports, where fewer lead to what the leaf serves than before.
+
+        `after` has states, and the routers that are asked in each.
+        """
+        was = self._hops(self._tables(before), {name for _, names in after for name in names})
+        for state, names in after:
+            now = self._hops(self._tables(state), names)
+            for name in now:
+                left: dict[str, int] = defaultdict(int)
+                for hop, mask in now[name]:
+                    left[hop] |= mask
+                fewer = 0
+                for hop, mask in was[name]:
+                    fewer |= mask & ~left[hop]
+                for leaf, mask in served.items() if fewer else ():
+                    if leaf != name and (moved := mask & fewer):
+                        ports = _narrowest(now[name], moved)
+                        if ports < _narrowest(was[name], moved):
+                            yield name, leaf, ports
 
     def carriers(self, state: NetworkState) -> frozenset[str]:
         """The devices that traffic between hosts depends on in a state."""
@@ -416,10 +421,12 @@ class Network:
 
     # Packets
 
-    def _hops(self, tables: _Tables) -> dict[str, tuple[tuple[str, int], ...]]:
-        found = {name: _forwarding([layer[name] for layer in tables.layers]) for name in self._names}
+    def _hops(self, tables: _Tables, names: Iterable[str] | None = None) -> dict[str, tuple[tuple[str, int], ...]]:
+        """The next hops of these routers, or of all."""
+        asked = self._names if names is None else [name for name in names if name in self._routers]
+        found = {name: _forwarding([layer[name] for layer in tables.layers]) for name in asked}
         for name, phase in self._swallowed:
-            if phase == self._phase(tables.state, name):
+            if name in found and phase == self._phase(tables.state, name):
                 swallowed = self._swallowed[name, phase]
                 found[name] = tuple((hop, mask & ~swallowed) for hop, mask in found[name])
         return found

@@ -234,6 +234,22 @@ def test_a_discarded_summary_is_reached_by_its_more_specific_routes() -> None:
     assert scene.ask(Moment.AFTER).reasons == (f"leaf01: does not reach {FAR} any more",)
 
 
+@pytest.mark.parametrize("own", [BUILT.switch("leaf01").host_ports[0].name, "Vlan10"])
+def test_what_a_leaf_gives_its_own_hosts_is_not_the_way_to_another_leaf(own: str) -> None:
+    scene = Scene(Device())
+    narrow = f"{FAR.partition('/')[0]}/31"  # it moves to another prefix, and its old one becomes that of leaf02
+    inside = f"{BUILT.switch('leaf01').leaf_prefix.partition('/')[0]}/31"  # its new one had addresses of others
+    scene.device.routes = {narrow: [own], inside: ["swp5", "swp6"]}
+    scene.ask(Moment.BEFORE)
+    scene.device.routes = {}
+    assert scene.ask(Moment.AFTER).is_healthy
+    scene = Scene(Device())
+    scene.device.routes = {narrow: [own, "swp5"]}
+    scene.ask(Moment.BEFORE)
+    scene.device.routes = {}
+    assert scene.ask(Moment.AFTER).reasons == (f"leaf01: does not reach {FAR} any more",)
+
+
 @pytest.mark.parametrize(("drained", "is_healthy"), [("spine01", True), ("", False)])
 def test_a_drained_session_takes_its_paths_with_it_and_no_more(drained: str, *, is_healthy: bool) -> None:
     changes: dict[str, Any] = {"overrides": {"leaf01": {"drain_neighbors": [drained]}}} if drained else {}
