@@ -218,6 +218,7 @@ def expressed_by_nvue(fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
         ),
         vlans={vlan: name.lower() for vlan, name in whole.vlans.items()},
         vlan_names={switch.vlan.number: switch.vlan.name} if switch.vlan else {},
+        vlan_mtu_bytes=switch.mtu_bytes if switch.vlan else None,
         qos=replace(
             whole.qos,
             dscp_to_priority={dscp: rest.get(one, one) for dscp, one in whole.qos.dscp_to_priority.items()},
