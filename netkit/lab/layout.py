@@ -56,7 +56,7 @@ class OutsidePeer:
 
 @dataclass(frozen=True, slots=True)
 class ServerNode:
-    """Something that netkit does not configure, with its cables."""
+    """A server that netkit does not configure, with its cables."""
 
     name: str
     links: tuple[VethPair, ...]
@@ -106,7 +106,7 @@ def lay_out(fabric: Fabric, block: str) -> LabLayout:
 
 
 def _vlans_between(access: Access) -> Iterator[str]:
-    """Yield an interface for each VLAN of each link between a pair: the kernel of a lab may have no VLANs."""
+    """Yield an interface for each VLAN of each link between a pair: the kernel of a lab may lack VLAN support."""
     for port in access.peer_links:
         yield from (f"{kernel_name(port.name)}.{number}" for number in port.tagged)
     if access.pair:
@@ -114,7 +114,7 @@ def _vlans_between(access: Access) -> Iterator[str]:
 
 
 def _between_pairs(fabric: Fabric) -> Iterator[VethPair]:
-    """Yield what carries the VLANs between pairs."""
+    """Yield the links that carry the VLANs between pairs."""
     for switch in fabric.switches:
         if switch.access and switch.access.pair and switch.access.pair.is_first:
             for name in _vlans_between(switch.access):
@@ -122,7 +122,7 @@ def _between_pairs(fabric: Fabric) -> Iterator[VethPair]:
 
 
 def _servers(fabric: Fabric) -> Iterator[ServerNode]:
-    """Yield what else is attached to networks beside the rails, each with all its cables."""
+    """Yield the other servers attached to networks beside the rails, each with all its cables."""
     found: dict[str, list[VethPair]] = {}
     for switch in fabric.switches:
         for port in switch.access.ports if switch.access else ():

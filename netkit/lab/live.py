@@ -57,7 +57,7 @@ FILTERS = "netkit_filters"
 
 
 def port_filters(state: SwitchState, kernel_names: Mapping[str, str]) -> str:
-    """The nftables ruleset of what may enter the ports of a switch; empty if all may."""
+    """The nftables ruleset of the ingress filters of a switch's ports; empty without filters."""
     lines = []
     for port in state.ports:
         for rule in port.rules if port.name in kernel_names else ():

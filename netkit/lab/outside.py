@@ -7,7 +7,7 @@ from netkit.lab.layout import OUTSIDE_INTERFACE, OutsidePeer
 from netkit.lab.program_runner import ProgramRunner
 
 UNWANTED = "198.18.0.0/15"
-"""Announced too, so that what a switch does not accept is there to be refused (RFC 2544)."""
+"""Announced too, as a route that switches have to reject (RFC 2544)."""
 
 
 def start(node: ProgramRunner, peer: OutsidePeer, bfd_interval_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""Proofs in a running lab: its state matches the design, hosts reach each other, and what pings lose in a change."""
+"""Proofs in a running lab: its state matches the design, hosts reach each other, and pings lost during a change."""
 
 import json
 import re
@@ -100,7 +100,7 @@ def _sessions(fabric: Fabric, node: LiveNode, switch: Switch, wanted: Expectatio
 
 
 def _neighbors(node: LiveNode, switch: Switch) -> Mapping[str, str]:
-    """What FRR calls the neighbour on each port."""
+    """The name of the neighbour that FRR has on each port."""
     return {port.name: port.peer_address or node.kernel_names[port.name] for port in switch.fabric_ports}
 
 

@@ -17,7 +17,7 @@ MOST_PPS, MOST_TOGETHER_PPS = 50.0, 4000.0
 MOST_S = 2.0
 """How long packets are sent, whatever duration is asked for."""
 ARRIVING = 2
-"""Packets that may be on their way when they are counted."""
+"""Packets that may be in flight when they are counted."""
 LOOKS, LOOK_S = 5, 0.2
 """How often packets are counted while some have not arrived: on a busy machine they are late, not lost."""
 PATIENCE_S = 15.0

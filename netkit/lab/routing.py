@@ -125,7 +125,7 @@ def load(node: Shell, text: str, *, is_atomic: bool = False) -> None:
     if not is_running:
         start(node)
     if not is_running or all(map(EMPTY.fullmatch, before.splitlines())):
-        done = node.run("vtysh", "-b")  # much quicker than frr-reload.py, and nothing is to be taken away
+        done = node.run("vtysh", "-b")  # much faster than frr-reload.py, and nothing has to be removed
     else:
         new = [f"{line}\n" for line in PREFIX_LIST.findall(text) if f"{line}\n" not in before]
         new += [found[0] for found in ROUTE_MAP.finditer(text) if f"route-map {found[1]} " not in before]
@@ -133,7 +133,7 @@ def load(node: Shell, text: str, *, is_atomic: bool = False) -> None:
             node.run("vtysh", "-f", "/dev/stdin", stdin="".join(new))
         done = node.run(*RELOAD)
         if REMOVED.search(done.stdout + done.stderr):
-            # It takes lines away once, and one may have brought back or hindered another.
+            # frr-reload.py removes lines once, and one of them may restore or block another.
             done = node.run(*RELOAD)
     complaints = COMPLAINTS.findall(done.stdout + done.stderr)
     if complaints or done.exit_code != 0:

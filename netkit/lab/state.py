@@ -12,7 +12,7 @@ from typing import Literal
 PRIORITIES = 8
 CODE_POINTS = 64
 STP_PRIORITIES = (4096, 8192)
-"""Of the spanning trees of the first and the second switch of a pair."""
+"""The bridge priorities of the first and the second switch of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class QosState:
 
 @dataclass(frozen=True, slots=True)
 class FilterRule:
-    """A rule of what may enter a port: the first one that fits counts; an empty network fits everything."""
+    """A rule of an ingress filter: the first match applies; an empty network matches everything."""
 
     is_permit: bool
     source: str = ""
@@ -78,7 +78,7 @@ class PortState:
     adaptive_routing: bool = False
     qos: QosState = QosState()
     rules: tuple[FilterRule, ...] = ()
-    """Of the access list on what enters; what no rule fits passes."""
+    """The ingress access list; packets that no rule matches pass."""
     alias: str = ""
     """The port's name in SNMP and LLDP, if it differs."""
 
@@ -93,7 +93,7 @@ class VlanState:
     mtu_bytes: int = 1500
     is_enabled: bool = True
     stp_priority: int = 0
-    """Of the spanning tree that emulates MLAG in the lab; 0: none."""
+    """The bridge priority of the spanning tree that emulates MLAG in the lab; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +140,15 @@ class SwitchState:
     gnmi: GnmiState | None = None
     has_lldp: bool = True
     has_peer: bool = False
-    """Whether it is one of a pair, with a link between them for themselves."""
+    """Whether it is one of a pair with a dedicated link."""
     peer_addresses: tuple[str, ...] = ()
-    """Of the switch on that link."""
+    """Addresses of the switch on that link."""
     adaptive_routing: bool = False
     access: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Service (ssh, https, snmp or gnmi) → networks that reach it; everyone where it is missing."""
+    """Service (ssh, https, snmp or gnmi) → networks that may reach it; any network where it is missing."""
 
     def refused(self, address: str) -> frozenset[str]:
-        """The services that an address does not reach."""
+        """The services that an address may not reach."""
         return frozenset(
             service
             for service, networks in self.access.items()

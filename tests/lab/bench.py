@@ -63,7 +63,7 @@ class OutsideBench:
 
 
 def benches(lab: RunningLab, fabric: Fabric, folder: Path) -> dict[str, OutsideBench]:
-    """Return all nodes of a lab; faults save their healing steps in `folder`."""
+    """All nodes of a lab; faults save their healing steps in `folder`."""
     record = json.loads((lab.home / lab.name / "lab.json").read_text())
     specs, holders = lay_out(fabric, "127.64").nodes, _holders(lab)
     return {

@@ -49,7 +49,7 @@ def state(reading: SwitchPortReading, description: str) -> Leaves:
 
 
 def counters(reading: SwitchPortReading) -> Leaves:
-    """The counters of a port. A veth does not count multicast apart, so all packets are unicast."""
+    """The counters of a port. A veth does not count multicast separately, so all packets are unicast."""
     traffic = reading.traffic
     return {
         "in-octets": traffic.rx_bytes,

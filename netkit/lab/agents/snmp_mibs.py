@@ -41,7 +41,7 @@ def interface_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
 
 
 def extended_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
-    """Yield ifXTable. A veth does not count multicast apart, so all packets are unicast."""
+    """Yield ifXTable. A veth does not count multicast separately, so all packets are unicast."""
     for interface in snapshot.interfaces:
         yield from _extended_entry(interface)
 
@@ -71,7 +71,7 @@ def _entry(interface: SnmpInterface) -> Iterator[MibRow]:
 
 
 def _extended_entry(interface: SnmpInterface) -> Iterator[MibRow]:
-    """Yield a row of ifXTable; a veth does not count multicast apart, so all packets stand as unicast."""
+    """Yield a row of ifXTable; a veth does not count multicast separately, so all packets count as unicast."""
     index, reading, traffic = interface.index, interface.reading, interface.reading.traffic
     yield string((*X_TABLE, 1, index), interface.label)
     counted = {6: traffic.rx_bytes, 7: traffic.rx_packets, 10: traffic.tx_bytes, 11: traffic.tx_packets}

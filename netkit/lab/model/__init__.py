@@ -247,7 +247,7 @@ class Model:
             return tuple(readings)
 
     def transfer_share(self, source: LinkEnd, destination: LinkEnd, now_s: float) -> float:
-        """What pauses and bit errors on the cables of two NICs leave of the line rate, for data between them."""
+        """The share of the line rate between two NICs that pauses and bit errors on their cables leave."""
         with self._lock:
             self._catch_up(now_s)
             wiring, share = self._plant.wiring, 1.0

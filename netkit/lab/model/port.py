@@ -101,7 +101,7 @@ def effective(ber: float) -> float:
 
 
 WINDOW_PACKETS = 64
-"""What a queue pair sends again for one packet that is lost."""
+"""Packets that a queue pair retransmits for one lost packet."""
 
 
 def goodput(lost: float) -> float:

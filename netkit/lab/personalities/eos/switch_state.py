@@ -189,7 +189,7 @@ class EosMlag:
     link: str
     backup: str
     is_first: bool
-    """Whether it becomes primary; the lab goes by the addresses of the pair, EOS by priority and system MAC."""
+    """Whether it becomes primary; the lab decides by the addresses of the pair, EOS by priority and system MAC."""
 
 
 def mlag(config: EosSection) -> EosMlag | None:
@@ -371,7 +371,7 @@ def _vlans(config: EosSection) -> Iterator[VlanState]:
 
 
 def virtual_addresses(config: EosSection, gateway: EosSection) -> Iterator[str]:
-    """Yield what a switch answers for besides; without a virtual MAC address, nothing."""
+    """Yield the virtual addresses that a switch answers for; without a virtual MAC address, none."""
     if config.one("ip", "virtual-router", "mac-address"):
         yield from (f"{rest[0]}/32" for rest in gateway.find("ip", "virtual-router", "address"))
 

@@ -1,4 +1,4 @@
-"""Families of NICs: their drivers, and the names under which each counts what the lab's model counts as ConnectX.
+"""NIC families: their drivers, and their names for the counters that the lab's model has as those of ConnectX.
 
 Drivers are those of the kernel: bnxt_en and bnxt_re for Broadcom, ionic and ionic_rdma for AMD. So Broadcom's
 congestion control, which only its own driver exposes, is not in /sys; AMD's is set with `nicctl`.
@@ -14,23 +14,23 @@ PRIORITIES = range(8)
 
 @dataclass(frozen=True, slots=True)
 class NicFamily:
-    """What differs from one vendor's NICs to another's."""
+    """The differences between the NICs of vendors."""
 
     driver: str
     vendor: str
     device: str
     title: str
-    """As lspci names it."""
+    """The name that lspci prints."""
     product: str
     part: str
     firmware: str
     rdma_type: str
     traffic_classes: int = 8
-    """0: dcb does not show or set them."""
+    """0: dcb neither shows nor sets them."""
     cnp_priority: int = 6
-    """Of its CNPs from the factory."""
+    """The priority of its CNPs by default."""
     hw_counters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Its name → those of ConnectX, whose sum it is."""
+    """A counter of this family → the ConnectX counters that it sums up."""
     statistics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The same for `ethtool -S`."""
 

@@ -151,7 +151,7 @@ class VolatileNicSettings:
     priority_of_port: tuple[tuple[str, str], ...] = ()
     """UDP port → priority, as `dcb app` sets it."""
     cnp_dscp: int | None = None
-    """As `nicctl` sets it; AMD's NICs send no CNPs before."""
+    """Set by `nicctl`; AMD's NICs send no CNPs before."""
 
 
 @dataclass(slots=True)

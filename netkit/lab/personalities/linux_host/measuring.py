@@ -17,9 +17,9 @@ RULE = "-" * 87 + "\n"
 VERBS = {"ib_write_bw": "RDMA_Write", "ib_read_lat": "RDMA_Read"}
 WITH_VALUE = frozenset({"-d", "-x", "-s", "-q", "-D", "-n", "-p"})
 HEADERS = 0.981
-"""What headers of Ethernet, IP and RoCE leave of the line rate at an MTU of 4096."""
+"""The share of the line rate without headers of Ethernet, IP and RoCE, at an MTU of 4096."""
 COLLECTIVE_SHARE = 0.96
-"""What a collective reaches of it."""
+"""The share of that rate which a collective reaches."""
 LATENCY_US, HOP_US = 1.2, 0.6
 COLLECTIVES = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
 COLUMNS = "    time   algbw   busbw  #wrong"

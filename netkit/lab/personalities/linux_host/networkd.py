@@ -14,7 +14,7 @@ BUS = "dbus"
 PROGRAM = "/lib/systemd/systemd-networkd"
 GENERATORS = ("/usr/libexec/netplan/generate", "/lib/netplan/generate")
 NETWORKCTL = "/run/netkit/networkctl"
-"""A copy of the real one, in whose place a stand-in is."""
+"""A copy of the real program, whose path has a stand-in."""
 NO_DAEMON = "was not provided by any .service files"
 TRIES, PAUSE_S = 50, 0.2
 BUS_CONFIG = "/run/netkit/dbus.conf"
@@ -39,10 +39,10 @@ UNIT_FOLDERS = ("/etc/systemd/network", "/run/systemd/network")
 PERMANENT_MAC = re.compile(r"^PermanentMACAddress=(\S+)$", re.MULTILINE)
 ACCOUNT = "systemd-network"
 BRIDGE_PREFIX = "05-lab-"
-"""Of units that are read instead of those they are made from."""
+"""The prefix of units that replace those of a bond."""
 BOND = re.compile(r"^\[Bond\]\n(?:[^\[].*\n)*", re.MULTILINE)
 OWN_MAC = "Kind=bridge\nMACAddress=none"
-"""That of a NIC: networkd would make one from the machine's identity, which all hosts of a lab share."""
+"""The bridge has the address of a NIC; networkd would derive it from the machine ID, which hosts of a lab share."""
 BRIDGE = "[Bridge]\nSTP=yes\nForwardDelaySec=2\nHelloTimeSec=1\nMaxAgeSec=6\n"
 
 
@@ -107,7 +107,7 @@ def _translate(node: Node) -> None:
 
 
 def _bridge_for_lag(node: Node) -> None:
-    """Make a bridge of a LAG, as the kernel may have no bonds: a spanning tree keeps one of its NICs open."""
+    """Make a bridge of a LAG, as the kernel may lack bonding: a spanning tree keeps one of its NICs open."""
     folder = node.file("/run/systemd/network")
     for stale in folder.glob(f"{BRIDGE_PREFIX}*"):
         stale.unlink()

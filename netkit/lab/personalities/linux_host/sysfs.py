@@ -132,7 +132,7 @@ mount --bind /run/netkit/init /proc/1/comm
 """
 BOARD = "MT_0000000838"
 CNP_DSCP = 48
-"""From the factory, where no file sets it."""
+"""The factory default, where no file sets it."""
 PCI_DEVICES = {"ConnectX-6": "0x101b", "ConnectX-7": "0x1021", "ConnectX-8": "0x1023", "BlueField-3": "0xa2dc"}
 RDMA_TYPES = {"0x101b": "MT4123", "0x1021": "MT4129", "0x1023": "MT4131", "0xa2dc": "MT41692"}
 RP_DEFAULTS: Mapping[str, str] = {
@@ -425,7 +425,7 @@ class SysfsTree:
             self.refresh_gids()
 
     def _write_lags(self, readings: Mapping[str, NicReading]) -> None:
-        """Write what a bond would show, for the bridge in its place: a NIC with carrier has found its partner."""
+        """Write what a bond would show, for the bridge that replaces it: a NIC with carrier has a partner."""
         for one in self._machine.host.attachments if any(one.members for one in self._machine.host.attachments) else ():
             present = self.files.top / f"devices/virtual/net/{one.interface}/brif"
             members = [name for name in one.members if (present / name).exists()]

@@ -8,7 +8,7 @@ from netkit.lab.personalities.nvue.schema import PORT
 from netkit.lab.personalities.nvue.tree import Path, Tree, child, has, is_on, is_set, number, text
 
 VERSIONS = (4, 6)
-"""Of IP: the address families."""
+"""The IP versions of the address families."""
 DEFAULT_PATHS = 64
 DIRECTIONS = (("inbound", "in"), ("outbound", "out"))
 

@@ -43,7 +43,7 @@ def parse_json(text: str, name: str) -> object:
 
 
 def shaped(found: object, name: str) -> Tables:
-    """Check that parsed JSON has the shape of tables."""
+    """Check that parsed JSON has the structure of tables."""
     if not isinstance(found, dict):
         raise ConfigRefusedError(f"{name}: expected an object of tables")
     tables: Tables = {}
