@@ -137,8 +137,10 @@ class Order:
     ) -> Iterator[NarrowedRoute]:
         """Yield what changing a group leaves its switches to reach over fewer ports."""
         found: dict[tuple[str, str], int] = {}
+        carrying = [name for name in names if name in self._carriers]
         parts = [
-            (NetworkState({**phases, **{name: targets[name] for name in some}}), some) for some in self._parts(names)
+            (NetworkState({**phases, **{name: targets[name] for name in some}}), some)
+            for some in (self._parts(names) if self.network.may_narrow(phases, targets, carrying) else ())
         ]
         for name, leaf, ports in self.network.narrowed(NetworkState(phases), parts, self._served) if parts else ():
             found[name, leaf] = min(ports, found.get((name, leaf), ports))

@@ -155,6 +155,16 @@ class Network:
             widths[leaf] = _narrowest(hops[leaf], counted)
         return Outlook(rows, widths)
 
+    def may_narrow(self, before: Mapping[str, int], after: Mapping[str, int], names: Iterable[str]) -> bool:
+        """Whether any of these routers does more than gain sessions."""
+        was, now = NetworkState(before), NetworkState(after)
+        for name in (one for one in names if one in self._routers):
+            kept = {side.interface for side in self.router(now, name).sessions}
+            ports = {side.interface for side in self.router(was, name).sessions}
+            if not ports <= kept or not self._announces_alike(was, now, name):
+                return True
+        return False
+
     def narrowed(
         self, before: NetworkState, after: Sequence[tuple[NetworkState, Sequence[str]]], served: Mapping[str, int]
     ) -> Iterator[tuple[str, str, int]]:
