@@ -35,6 +35,7 @@ NUMBERS: Values = {
     }
 }
 ODD_PCI = {"hosts": {"model": "dgx-h100", "pci": ["0000:01:00.0", "0000:02:00.0"]}}
+IPV6 = {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}
 SCENES: dict[str, Values] = {
     "netplan": {},
     "networkd": {"hosts": {"backend": "networkd"}},
@@ -52,6 +53,8 @@ SCENES: dict[str, Values] = {
         "hosts": {"backend": "networkd"},
         "tables": {"nics": [{"host": "gpu01", "rail": 0, "mac": "a0:88:c2:00:00:10"}]},
     },
+    "IPv6": {"pools": IPV6, "ceilings": {"addresses_per_nic": 2}},
+    "networkd VLAN with IPv6": {"pools": IPV6, "attachment": "vlan", "hosts": {"backend": "networkd"}},
     "operated NICs": {
         "ceilings": {"addresses_per_nic": 9},
         "clusters": {"kubernetes": {"nic_qos": "operator"}},
@@ -67,7 +70,16 @@ def described(fabric: Fabric, host: Host) -> ExistingHost:
         models=tuple(name for name in names if pci <= {rail.pci for rail in CATALOG.host(name).rails}),
         backend=host.backend,
         management_interface=host.management_interface,
-        nics=tuple(ExistingNic(nic.interface, nic.pci, nic.mac, host.mtu_bytes) for nic in host.nics),
+        nics=tuple(
+            ExistingNic(
+                nic.interface,
+                nic.pci,
+                nic.mac,
+                host.mtu_bytes,
+                address_v6=IPv6Interface(f"{nic.address_v6}/{nic.prefix_length_v6}") if nic.address_v6 else None,
+            )
+            for nic in host.nics
+        ),
         qos=ExistingNicQos(dscp=lossless.tos >> 2)  # the operator sets the rest
         if host.name in operated(fabric)
         else ExistingNicQos(

@@ -250,6 +250,16 @@ def test_what_is_read_is_what_was_designed(values: Values) -> None:
     check_all(design.build(Intent.model_validate(values), CATALOG))
 
 
+@pytest.mark.parametrize("drains", [{}, {"leaf01": ["spine01"], "spine01": ["leaf01"]}], ids=["in use", "drained"])
+@pytest.mark.parametrize("platform", SWITCHES)
+def test_sessions_by_address_are_read_as_designed(platform: str, drains: dict[str, list[str]]) -> None:
+    overrides = {name: {"drain_neighbors": peers} for name, peers in drains.items()}
+    changes = {"pools": {"links": "10.8.0.0/14"}, "overrides": overrides}
+    fabric = small.fabric(small.on_platform(platform, VERSIONS[platform][1], changes))
+    assert all(port.peer_address for switch in fabric.switches for port in switch.fabric_ports)
+    check_all(fabric)
+
+
 @pytest.mark.parametrize("name", ["mixed", "reference", "internet-edge", "brownfield"])
 def test_parsed_routing_of_the_shipped_fabrics_equals_the_design(name: str) -> None:
     check_all(design.build(intent.load(ROOT / "inventory" / name).intent, CATALOG))

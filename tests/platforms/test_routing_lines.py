@@ -45,7 +45,7 @@ def reported(router: Router) -> Iterator[str]:
             words += [f"prepends {clause.prepends}"] if clause.prepends else []
             words += [f"unknown {line}" for line in clause.unknown]
             yield f"map {name}: {' '.join(words)}"
-    for one in router.neighbors:
+    for one in (*router.neighbors, *router.external):
         words = [one.interface, str(one.remote_asn or "external"), "up" if one.is_active else "off"]
         words += [f"in {one.inbound}"] if one.inbound else []
         words += [f"out {one.outbound}"] if one.outbound else []

@@ -24,7 +24,7 @@ from netkit.platforms.bgp_reader import (
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.routing import RetainedRouting, Router
+from netkit.platforms.routing import BgpNeighbor, RetainedRouting, Router
 
 FILE = "eos.cfg"
 DEFAULT_PATHS = 1
@@ -270,20 +270,28 @@ class _Reader(RouterReader):
         over_ipv6 = "ip routing ipv6 interfaces" in self.lines
         is_routing = over_ipv6 or "ip routing" in self.lines
         has_ipv6 = over_ipv6 and "ipv6 unicast-routing" in self.lines
+        addresses = tuple(sorted((name, address) for name, found in self.addresses.items() for address in found))
         neighbors = self.peers.neighbors(self.asn, is_active=self.is_active)
+        external = self.peers.external(self.asn, is_active=self.is_active)
         groups = {peer.name: peer.group or peer.name for peer in self.peers.all()}
+        ports = {one.address: one.interface for one in Router(addresses=addresses, external=external).sessions}
         is_drained, drained = self._maintenance()
+
+        def drains(one: BgpNeighbor) -> bool:
+            places = {one.interface, groups[one.interface], ports.get(one.interface, one.interface)}
+            return one.is_drained or not drained.isdisjoint(places)
+
         every = self.guarded.get("", set())
         guards = {
             one.interface: len(every | self.guarded.get(groups[one.interface], set()) & {"in", "out"}) == 2
-            for one in neighbors
+            for one in neighbors or external
         }
-        if len(set(guards.values())) > 1:
+        if neighbors and len(set(guards.values())) > 1:
             self.unknown.extend(f"neighbor {name}: no missing-policy" for name, is_on in guards.items() if not is_on)
         return Router(
             asn=self.asn if is_routing else 0,
             router_id=self.router_id,
-            addresses=tuple(sorted((name, address) for name, found in self.addresses.items() for address in found)),
+            addresses=addresses,
             members=tuple(sorted((port, vlan) for port, vlan in self.members.items() if vlan in self.addresses)),
             down=frozenset(self.down),
             prefix_lists=in_order(self.lists),
@@ -296,13 +304,13 @@ class _Reader(RouterReader):
                     and not self.is_shut_down
                     and one.interface in self.with_ipv6
                     and not self.carrying.isdisjoint({one.interface, groups[one.interface]}),
-                    is_drained=one.is_drained or one.interface in drained or groups[one.interface] in drained,
+                    is_drained=drains(one),
                 )
                 for one in neighbors
             )
             if is_routing
             else (),
-            external=self.peers.external(self.asn, is_active=self.is_active)
+            external=tuple(replace(one, is_drained=drains(one)) for one in external)
             if is_routing and not self.is_shut_down
             else (),
             redistributed=self.redistributed,
@@ -317,7 +325,7 @@ class _Reader(RouterReader):
         )
 
     def _maintenance(self) -> tuple[bool, set[str]]:
-        """Whether the switch is in maintenance, and the interfaces and peer groups that are."""
+        """Whether the switch is in maintenance, and the interfaces, neighbors and peer groups that are."""
         inside = self.sections.get("maintenance", ())
         quiesced = {path[0] for path, _ in inside if path[1:] == ("quiesce",)}
         drained = {unit.split(" ", 1)[1] for unit in quiesced if not unit.startswith("unit ")}
