@@ -260,6 +260,17 @@ def test_a_pair_is_expected_back_once_all_devices_of_its_step_have_changed() -> 
     assert predict("leaf02", frozenset({"spine01", "leaf01"}), False) is None
 
 
+def test_what_ends_across_rails_excuses_no_pair_along_a_rail() -> None:
+    one, other = HOSTS[0].nics[:2], HOSTS[1].nics[:2]
+    gone = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), ((one[0].interface, one[1].interface),))
+    predict = PlannedReachability(cast("Plan", SimpleNamespace(steps=(), gone=gone)), FABRIC)
+    found = predict(LEAF, frozenset(), False)
+    assert found is not None
+    assert found.reaches(one[0].address, other[0].address)
+    assert not found.reaches(one[0].address, other[1].address)
+    assert not found.reaches(one[1].address, other[0].address)
+
+
 def test_a_leaf_need_not_serve_the_addresses_that_it_is_to_lose() -> None:
     bed = Bed()
     bed.have[HOSTS[0].name, NIC.interface] = "10.9.9.9"
