@@ -227,16 +227,16 @@ class Order:
 
     def _routers_left(self, cables: Mapping[End, End]) -> Iterator[tuple[str, Sequence[Router]]]:
         """Yield switches that have left the fabric: they pass on routes until their neighbors drop them."""
-        sides: dict[str, dict[str, int]] = {}
+        sides: dict[str, dict[str, tuple[int, int]]] = {}
         for (name, port), (peer, peer_port) in cables.items():
             found = self._routing.get(name)
-            running = found.running.sessions if found and isinstance(found.running, Router) else ()
-            sides.setdefault(peer, {})[peer_port] = max(
-                (side.remote_asn for side in running if side.interface == port), default=0
-            )
-        for peer, asns in sides.items():
-            neighbors = tuple(BgpNeighbor(port, 0) for port in asns)
-            asn = max(asns.values()) or UNKNOWN_ASN
+            running = found.running if found and isinstance(found.running, Router) else Router()
+            asn = max((side.remote_asn for side in running.sessions if side.interface == port), default=0)
+            # Where this end expects one AS number, so does the other.
+            sides.setdefault(peer, {})[peer_port] = asn, running.asn if asn else 0
+        for peer, ends in sides.items():
+            neighbors = tuple(BgpNeighbor(port, expected) for port, (_, expected) in ends.items())
+            asn = max(asn for asn, _ in ends.values()) or UNKNOWN_ASN
             yield peer, (Router(asn, peer, neighbors=neighbors, max_paths=len(neighbors), requires_policy=False),)
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:

@@ -211,7 +211,13 @@ def test_a_changed_breakout_takes_no_detour(platform: str) -> None:
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize(
-    ("first", "second"), [("one spine", "other spine"), ("three spines", "one spine"), ("three spines", "other spine")]
+    ("first", "second"),
+    [
+        ("one spine", "other spine"),
+        ("three spines", "one spine"),
+        ("three spines", "other spine"),
+        ("three spines", "new AS numbers"),  # the spine expects the old ones
+    ],
 )
 def test_a_spine_outside_the_intended_fabric_carries_traffic_until_it_is_drained(
     platform: str, first: str, second: str
