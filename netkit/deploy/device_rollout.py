@@ -166,6 +166,7 @@ class DeviceRollout:
             time_limit_s=max(0.0, time_limit_s),
             prediction=self.job.predict(self.name) if moment.is_after else None,
             narrowed=self.job.narrowed(self.name),
+            addresses=self.task.addresses if moment.is_after else None,
             memory=self.job.memory,
         )
         answer = ask_gate(self.job.gate, question)

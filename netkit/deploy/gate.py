@@ -108,6 +108,8 @@ class GateQuestion:
     """Without one, what was reachable before has to be reachable after."""
     narrowed: Mapping[str, int] = field(default_factory=dict)
     """Leaves that the device reaches over fewer ports after its change, and how many, as predicted."""
+    addresses: frozenset[Address] | None = None
+    """Those of a switch after its change, if they are known. A renumbered leaf loses its gateways."""
     memory: RunMemory = field(default_factory=RunMemory)
     """Of the whole run."""
 

@@ -35,6 +35,15 @@ class Task:
     def name(self) -> str:
         return self.plan.name
 
+    @property
+    def addresses(self) -> frozenset[str] | None:
+        """The addresses of a switch after its change; None for a host."""
+        model = MODELS[self.plan.platform]
+        if model.router is None:
+            return None
+        config = model.parse({name: text for name, text in self.intended.items() if model.reads(name)})
+        return frozenset(str(address.ip) for _, address in model.router(config).addresses)
+
 
 @dataclass(frozen=True, slots=True)
 class Preflight:

@@ -152,7 +152,8 @@ class ReachGate:
                     # Other devices ask from the other end.
                     question.memory.lost.update({(source, target), (target, source)})
                 return is_reached
-            return not is_losing(source, target, word)
+            has_gateway = word != LEAF or question.addresses is None or target in question.addresses
+            return has_gateway and not is_losing(source, target, word)
 
         return {
             name: {

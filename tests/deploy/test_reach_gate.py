@@ -260,6 +260,16 @@ def test_a_pair_is_expected_back_once_all_devices_of_its_step_have_changed() -> 
     assert predict("leaf02", frozenset({"spine01", "leaf01"}), False) is None
 
 
+def test_a_leaf_need_not_answer_at_a_gateway_that_its_change_takes_away() -> None:
+    """A rollback of new addresses: the intent still has them."""
+    bed = Bed()
+    sample = bed.ask(Moment.BEFORE).sample
+    bed.mute = {nic.gateway for host in FABRIC.hosts for nic in host.nics if nic.leaf == LEAF}
+    assert bed.after(sample, addresses=frozenset({"10.9.9.9"})).is_healthy
+    assert bed.after(sample, addresses=frozenset(bed.mute)).verdict == "worse"
+    assert bed.after(sample).verdict == "worse"
+
+
 def test_what_ends_across_rails_excuses_no_pair_along_a_rail() -> None:
     one, other = HOSTS[0].nics[:2], HOSTS[1].nics[:2]
     gone = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), ((one[0].interface, one[1].interface),))
