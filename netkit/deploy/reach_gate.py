@@ -116,11 +116,14 @@ class ReachGate:
         have = {(name, one.interface): one.address for name, rails in states.items() for one in rails if one.address}
         self._bare |= states.keys() - {name for name, _ in have}
         names: dict[tuple[str, str], dict[Address, str]] = {}
+        moved: set[Address] = set()
+        """Addresses of NICs that have others now: nothing answers there any more, or not yet."""
         for (name, nic), far in called.items():
             if (name, nic.interface) in have:
                 found = names[name, nic.interface] = {nic.gateway: LEAF} if switch.name == nic.leaf else {}
                 for other, one in far:
                     addresses = (one.address, have.get((other, one.interface)))
+                    moved |= {one.address} if addresses[1] not in (None, one.address) else set()
                     found.update({to: f"{other} {one.interface}" for to in addresses if to})
         wanted: dict[str, dict[str, Sequence[str]]] = {}
         for (name, interface), far_names in names.items():
@@ -132,7 +135,7 @@ class ReachGate:
                     {
                         to: word
                         for to, word in names[name, one.interface].items()
-                        if to in one.answers or (one.address, to) in lost
+                        if to in one.answers or ((one.address, to) in lost and to not in moved)
                     },
                 )
                 for one in rails

@@ -216,6 +216,22 @@ def test_a_pair_lost_as_predicted_is_expected_back_after_the_change_that_restore
     assert bed.ask(Moment.AFTER, "spine02", sample=sample, prediction=Model(set())).is_healthy
 
 
+def test_a_lost_pair_is_not_expected_back_at_an_address_that_the_host_has_given_up() -> None:
+    """A rollback of new addresses: the intent still has them, and their hosts have the earlier ones again."""
+    bed = Bed()
+    target, name = next(iter(far_of("spine01", HOSTS[0].name, NIC.interface).items()))
+    interface = next(key[1] for key, address in ADDRESSES.items() if address == target)
+    sample = bed.ask(Moment.BEFORE, "spine01").sample
+    bed.apart = {(NIC.address, target)}
+    assert bed.ask(Moment.AFTER, "spine01", sample=sample, prediction=Model({target})).is_healthy
+    bed.have[name, interface] = "10.9.9.9"
+    sample = bed.ask(Moment.BEFORE, "spine02").sample
+    assert bed.ask(Moment.AFTER, "spine02", sample=sample).is_healthy
+    bed.have[name, interface] = target
+    sample = bed.ask(Moment.BEFORE, "spine02").sample
+    assert bed.ask(Moment.AFTER, "spine02", sample=sample).verdict == "worse"
+
+
 def test_a_pair_lost_from_one_end_is_expected_back_from_the_other() -> None:
     bed = Bed()
     one, other = ADDRESSES["gpu01", "rail0"], ADDRESSES["gpu02", "rail1"]
