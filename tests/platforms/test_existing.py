@@ -45,6 +45,7 @@ VERSIONS = [(platform, version) for platform, versions in RELEASES.items() for v
 SCENES: dict[str, Values] = {
     "p2p": {},
     "vlan": {"attachment": "vlan"},
+    "sessions by address": {"pools": {"links": "10.8.0.0/14"}},
     "numbers": {
         "lossless": {
             "roce": {"priority": 4, "dscp": [34], "weight": 70},
@@ -129,6 +130,7 @@ def described(fabric: Fabric, switch: Switch) -> ExistingSwitch:
         connect_s=routing.connect_s,
         bfd_interval_ms=routing.bfd.interval_ms,
         bfd_multiplier=routing.bfd.multiplier,
+        with_bfd=frozenset(port.peer_address for port in switch.fabric_ports if port.peer_address),
         adaptive_routing=switch.adaptive_routing,
     )
 
