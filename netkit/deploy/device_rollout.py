@@ -260,7 +260,7 @@ class DeviceRollout:
         return self.put_back(failure)
 
     def put_back(self, failure: DeviceOutcome) -> DeviceOutcome:
-        """The device to its previous configuration, and report how that went."""
+        """Return the device to its previous configuration, and report how that went."""
         if self.window is None and not self.is_drained:
             if self.is_loaded:
                 discard(self.job, self.name)

@@ -45,8 +45,8 @@ def _problems(
         remedy = f"change these with it: {','.join(plan.partial.missing)}"
         yield Problem(what, remedy)
     if plan.unknown and not options.is_disruptive_allowed:
-        what = f"{_some(plan.unknown)}: not read, and no run shows what it runs: other routing may cut it off"
-        yield Problem(what, "make it reachable, or deploy with --disruptive")
+        what = f"{_some(plan.unknown)}: not read, and known from no run: other routing may cut off hosts"
+        yield Problem(what, "restore access, or deploy with --disruptive")
     if not options.is_disruptive_allowed:
         yield from _outages(plan, tasks)
     for task in tasks.values():

@@ -10,7 +10,7 @@ from netkit.deploy.job import Job
 from netkit.deploy.journal import CONFIRMED, SAMPLE, Journal, JournalEntry
 from netkit.deploy.model import ConfigState, DeviceOutcome, Phase
 from netkit.deploy.preflight import Task, compared, ending, read_device
-from netkit.errors import DeployError, DeviceError, Problem
+from netkit.errors import DeployError, DeviceError, NetkitError, Problem
 from netkit.plan import Running
 from netkit.platforms.driver import InStep
 
@@ -139,22 +139,28 @@ def deployed(runs: Path, names: Collection[str]) -> frozenset[str]:
 
 
 def last_known(runs: Path, names: Collection[str]) -> dict[str, Running]:
-    """What the newest run that changed a device left on it; without those that it may have left in another state."""
+    """What the newest run that changed a device left on it.
+
+    Without those that it may have left in another state, and those that a damaged run changed, or may have.
+    """
     found: dict[str, Running | None] = {}
     for folder in sorted(runs.glob("*-*/"), reverse=True) if runs.is_dir() else ():
-        if found.keys() >= set(names):
+        changed = set(names) - found.keys()
+        if not changed:
             break
         journal = Journal(folder)
         try:
+            changed &= {entry.device for entry in journal.entries() if entry.step == Phase.COMMIT}
+            if not changed:
+                continue
             files, outcomes = journal.orders().intended, {one.device: one for one in _outcomes(journal)}
-            begun = {entry.device for entry in journal.entries() if entry.step == Phase.COMMIT}
-            for name in begun.intersection(names) - found.keys():
+            for name in changed:
                 state = outcomes[name].state if name in outcomes else ConfigState.UNKNOWN
                 found[name] = journal.before(name) if state is ConfigState.AS_BEFORE else None
                 if state is ConfigState.INTENDED and name in files:
                     found[name] = Running(files[name])
-        except DeployError:
-            continue
+        except NetkitError:
+            found |= dict.fromkeys(changed)
     return {name: running for name, running in found.items() if running is not None}
 
 

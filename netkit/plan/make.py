@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 from netkit import __version__
@@ -115,11 +115,14 @@ def ordered(
     has_routing = any(device.routing is not None for device in plan.changed)
     rest: Sequence[DevicePlan] = ()
     unknown: dict[str, DevicePlan] = {}
+    linked: frozenset[str] = frozenset()
     if others and has_routing:
         part = others()
         rest = part.changed
+        read = [*plan.devices, *part.devices]
         missed = {one.name for one in (*plan.unreachable, *part.unreachable)} - {one.name for one in part.devices}
         unknown = {name: _unread(fabric, fabric.switch(name)) for name in sorted(missed) if _has_rails(fabric, name)}
+        linked = _linked([fabric, *before], read, unknown)
     order, steps = best_order(
         fabric, plan.changed, before, [*rest, *unknown.values()], may_take=writable(fabric, sides)
     )
@@ -135,8 +138,32 @@ def ordered(
         gone=order.gone(),
         partial=order.partial(),
         has_routing=has_routing,
-        unknown=tuple(unknown) if order.carries and any(device.role != "host" for device in plan.changed) else (),
+        unknown=tuple(filter(linked.__contains__, unknown))
+        if order.carries and any(device.role != "host" for device in plan.changed)
+        else (),
     )
+
+
+def _linked(fabrics: Sequence[Fabric], read: Sequence[DevicePlan], unread: Collection[str]) -> frozenset[str]:
+    """The unread switches to which a neighbor runs a session, or may. The others, not yet installed, carry nothing."""
+    routing = {device.name: device.routing for device in read}
+    ports = {port for fabric in fabrics for switch in fabric.switches for port in _ports(switch)}
+    links = [(name, port, peer) for name, port, peer in ports if peer in unread]
+    known = {peer for name, _, peer in links if name in routing}
+    running = {
+        name: {one.interface for one in change.running.sessions}
+        for name, change in routing.items()
+        if change is not None and isinstance(change.running, Router)
+    }
+    # Without a change of routing a switch runs what is intended, so every port has its session.
+    found = {peer for name, port, peer in links if name in routing and port in running.get(name, {port})}
+    while more := {peer for name, _, peer in links if name in found} - found - known:
+        found |= more
+    return frozenset(found)
+
+
+def _ports(switch: Switch) -> Iterator[tuple[str, str, str]]:
+    return ((switch.name, port.name, port.peer) for port in switch.fabric_ports)
 
 
 def _has_rails(fabric: Fabric, name: str) -> bool:
@@ -162,7 +189,10 @@ def writable(fabric: Fabric, sides: Callable[[str], Sides]) -> Callable[[str, De
 
 
 def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[[str], Sides]) -> Plan:
-    """The part of an unordered plan for these devices, with their order."""
+    """The part of an unordered plan of a rollback for these devices, with their order.
+
+    Nothing may depend on a device that could not be read, but none is unknown: the run knows both its configurations.
+    """
     part = replace(
         plan,
         devices=tuple(device for device in plan.devices if device.name in names),
@@ -170,7 +200,7 @@ def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[
     )
     rest = replace(plan, devices=tuple(device for device in plan.devices if device.name not in names))
     part = replace(part, groups=grouped(fabric, part.devices))
-    return ordered(fabric, part, sides, others=lambda: rest)
+    return replace(ordered(fabric, part, sides, others=lambda: rest), unknown=())
 
 
 def keeping(fabric: Fabric, name: str, intended: Files, kept: RetainedRouting) -> Files:

@@ -64,9 +64,14 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         what = "not rolled back" if outcome.undoes else "running their earlier configuration"
         yield f"  not started, {what}: {listed(before)}"
     states = {ConfigState.AS_BEFORE, ConfigState.BOTH}
-    left = [one.device for one in outcome.devices if one.result not in QUIET and one.state in states]
-    if outcome.undoes and left and outcome.stopped != INTERRUPTED:
-        yield f"  once they answer, netkit rollback {outcome.undoes} rolls these back: {listed(left)}"
+    left = [one for one in outcome.devices if one.result not in QUIET and one.state in states]
+    if outcome.undoes and outcome.stopped != INTERRUPTED:
+        again = f"netkit rollback {outcome.undoes}"
+        dead = [one.device for one in left if one.result is DeviceResult.UNREACHABLE]
+        if dead:
+            yield f"  once they answer, {again} rolls these back: {listed(dead)}"
+        if others := [one.device for one in left if one.device not in dead]:
+            yield f"  {again} tries these again: {listed(others)}"
     if outcome.stopped:
         yield f"stopped: {outcome.stopped}"
 

@@ -78,7 +78,7 @@ def _outages(plan: Plan) -> Iterator[str]:
         yield f"worse than before: {pairs} of NICs of {hosts} would lose each other"
         yield f"  change these with it: {listed(plan.partial.missing)}"
     if plan.unknown:
-        yield f"not read, and not known: {listed(plan.unknown)}; its routing is assumed to carry nothing"
+        yield f"not read, and known from no run: {listed(plan.unknown)}; taken to carry nothing"
 
 
 def _step(step: Step) -> str:

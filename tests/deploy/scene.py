@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from nornir.plugins.runners import SerialRunner
 
@@ -28,6 +29,7 @@ TWO_STAGES = {
     "numbers": ([], ["new AS numbers"]),
 }
 """Changes that need two stages, since no order of devices is safe: edits of the intent before and after."""
+DRAINED: dict[str, Any] = {"overrides": {name: {"drain": True} for name in ("spine01", "spine02")}}
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 """A folder in memory, where fsync takes no time."""
 Strike = Callable[[str, str], None]
@@ -47,10 +49,12 @@ def change(name: str) -> Staged:
 
     `rails` changes hosts as well.
     `summaries` changes switches in two stages, and hosts between them; `timers` also takes sessions down.
+    `drained` drains both spines, which costs no pair.
     `numbers` accepts any AS number of a neighbor between its stages.
     """
-    if name in TWO_STAGES:
-        way = transition("eos", *(merged(*(EDITS[edit] for edit in edits)) for edits in TWO_STAGES[name]))
+    if name in TWO_STAGES or name == "drained":
+        first, last = (merged(*(EDITS[edit] for edit in edits)) for edits in TWO_STAGES.get(name, ((), ())))
+        way = transition("eos", first, DRAINED if name == "drained" else last)
         found = Staged(way.fabrics[-1], {one: way.running[one] for one in way.intended}, dict(way.intended))
     else:
         found = staged("eos", "timers" if name == "asn" else "description")

@@ -1,5 +1,7 @@
 """A run that stops at a failure rolls back by itself, and lists unreachable devices separately."""
 
+from dataclasses import replace
+
 import pytest
 
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Outcome
@@ -117,6 +119,29 @@ def test_unreachable_devices_are_listed_separately_and_the_others_rolled_back(*,
             assert outcome.exit_code == 4
 
 
+@pytest.mark.parametrize("is_automatic", [True, False])
+def test_a_switch_that_died_does_not_hold_up_the_routing_of_the_others(*, is_automatic: bool) -> None:
+    with scene("drained") as found:
+        found.options = replace(found.options, is_disruptive_allowed=False, max_fail=1)
+        lost = found.plan.steps[-1].devices[0]
+        (other,) = {one.name for one in found.plan.changed} - {lost}
+
+        def strike(device: str, operation: str) -> None:
+            if (device, operation) == (lost, "commit_config, done"):
+                found.devices[lost].faults.append(Fault("open", "unreachable", 10_000))
+
+        found.strike = strike
+        journal = found.journal()
+        first = found.apply(journal, on_failure="rollback", has_canary=False, max_fail=0)
+        assert of(first, DeviceResult.DONE) == [other]
+        again = found.journal()
+        outcome = found.back(journal, again) if is_automatic else found.undo(journal, again)
+        assert of(outcome, DeviceResult.DONE) == [other]
+        assert of(outcome, DeviceResult.UNREACHABLE) == [lost]
+        assert found.is_as_before(other)
+        assert again.orders().plan.unknown == ()
+
+
 def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None:
     with scene("words") as found:
         journal = failed(found)
@@ -128,7 +153,8 @@ def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None
         assert {name for name in found.devices if not found.is_as_before(name)} == {"leaf02", "leaf03"}
         assert outcome.exit_code == 4
         assert "leaf03: unreachable, not rolled back: cannot be reached" in outcome_text(outcome)
-        assert f"netkit rollback {journal.run} rolls these back: leaf02, leaf03\n" in outcome_text(outcome)
+        assert f"netkit rollback {journal.run} rolls these back: leaf03\n" in outcome_text(outcome)
+        assert f"netkit rollback {journal.run} tries these again: leaf02\n" in outcome_text(outcome)
         assert {event.is_back for event in found.events} == {True}
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.deploy import Journal, Provenance, RecentRuns
-from netkit.deploy.journal import JOURNAL, OUTCOME
+from netkit.deploy import Journal, Provenance, RecentRuns, seal
+from netkit.deploy.journal import INTENDED, JOURNAL, OUTCOME, PLAN
 from netkit.deploy.lock import lock_fabric
 from netkit.deploy.model import Phase
 from netkit.deploy.resume import last_known
@@ -135,4 +135,20 @@ def test_what_a_device_runs_is_known_from_the_newest_run_that_changed_it(found: 
         name: {file: text for file, text in one.files.items() if text} for name, one in before.items() if one
     }
     (found.root / journal.run / OUTCOME).write_text("{")
+    (found.root / journal.run / PLAN).write_text("{")
     assert last_known(found.root, names) == there
+
+
+@pytest.mark.parametrize("file", [PLAN, INTENDED, OUTCOME, JOURNAL, seal.KEY])
+def test_what_a_damaged_run_left_is_not_known_and_no_older_run_tells(found: Scene, file: str) -> None:
+    first, names = found.journal(), [device.name for device in found.plan.changed]
+    assert found.apply(first).exit_code == 0
+    back = found.journal()
+    assert found.undo(first, back).exit_code == 0
+    assert last_known(found.root, names).keys() == {*names}
+    if file == seal.KEY:
+        (found.root / file).unlink()
+    else:
+        (back.folder / file).write_text("[]\n")
+    (found.root / "99990101T000000-0000").mkdir()
+    assert last_known(found.root, names) == {}

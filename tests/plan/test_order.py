@@ -306,3 +306,24 @@ def test_a_switch_that_was_not_read_keeps_what_it_is_known_to_run(platform: str)
     assert plan(bare, away).unknown == ()
     assert planning.read(planning.write(unknown)) == unknown
     assert '"unknown"' not in planning.write(as_before)  # a plan of an earlier release lacks it
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_switch_to_which_no_neighbor_runs_a_session_is_not_unknown(platform: str) -> None:
+    found = transition(platform, {}, merged(EDITS["new unit"], EDITS["drained leaf"]))
+    fabric, new = found.fabrics[-1], ("leaf03", "leaf04")
+
+    def unread(*names: str) -> tuple[str, ...]:
+        away = Unreachable("timed out")
+        read = {name: away if name in (*new, *names) else found.running[name] for name in found.intended}
+        part = planning.make(fabric, read, found.intended, is_part=True)
+        rest = planning.make(fabric, {}, {}, is_part=True)
+        plan = planning.ordered(fabric, part, planning.sides_of(read, found.intended), others=lambda: rest)
+        assert {one.name for one in plan.unreachable} == {*new, *names}
+        assert any(device.role != "host" for device in plan.changed)
+        return plan.unknown
+
+    assert unread() == ()
+    assert unread("leaf02") == ("leaf02",)
+    # Only its neighbors could tell, and those are unknown themselves.
+    assert unread("leaf02", "spine01", "spine02") == ("leaf02", *new, "spine01", "spine02")

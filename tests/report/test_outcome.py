@@ -38,7 +38,8 @@ def test_a_rollback_names_what_was_not_rolled_back_and_how_to_do_it() -> None:
         "  leaf04: failed, runs its earlier configuration: not saved\n"
         "  these keep the later routes and sessions beside the earlier ones: leaf03\n"
         "  not started, not rolled back: spine01, spine02\n"
-        "  once they answer, netkit rollback r rolls these back: leaf02, leaf03, spine01, spine02\n"
+        "  once they answer, netkit rollback r rolls these back: leaf02\n"
+        "  netkit rollback r tries these again: leaf03, spine01, spine02\n"
         "stopped: 1 failed\n"
     )
     assert "netkit rollback" not in outcome_text(replace(found, stopped="interrupted"))
