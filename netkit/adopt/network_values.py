@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv4Interface, IPv4Network
+from itertools import islice
 
 from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.links import STRICT
@@ -271,8 +272,9 @@ class _Network:
         own = [one.addresses.get(one.existing.vlans.get(vlan, "")) for one in self.switches]
         addresses = [str(one.ip) for one in own if one]
         values: Values = {"prefix": str(network)}
-        values |= {"gateway": gateway} if gateway and gateway != str(network[1]) else {}
-        is_own = len(addresses) == 2 and addresses != [str(network[2]), str(network[3])]
+        usual = list(map(str, islice(network, 4)))  # fewer in a /31 or /32, which the design refuses
+        values |= {"gateway": gateway} if gateway and [gateway] != usual[1:2] else {}
+        is_own = len(addresses) == 2 and addresses != usual[2:]
         return values | ({"switch_addresses": addresses} if is_own else {})
 
     def _hosts(self, vlans: list[Values], split: Split, first: int, numbers: Mapping[str, int | None]) -> Values:

@@ -347,6 +347,32 @@ def test_gateways_of_ones_own_are_adopted(network: Callable[[], Values], *, is_p
     assert (found.leave, found.remaining) == ((), {})
 
 
+@pytest.mark.parametrize("network", [storage, storage_eos])
+@pytest.mark.parametrize("is_pair", [True, False])
+@pytest.mark.parametrize("length", [31, 32])
+def test_networks_with_prefixes_too_small_are_left_out(
+    network: Callable[[], Values], length: int, *, is_pair: bool
+) -> None:
+    """As of a VLAN for BGP between a pair: the design has no such prefix, and the reason is given."""
+    entry = network()
+    entry["switches"]["pair"] = is_pair
+    entry["vlans"][1] |= {"prefix": "10.201.0.0/29"}
+    files = {
+        name: {
+            file: text.replace("10.201.0.1/29", f"10.201.0.1/{length}")
+            .replace("10.201.0.2/29", f"10.201.0.0/{length}")
+            .replace("10.201.0.3/29", f"10.201.0.1/{length}")
+            for file, text in own.items()
+        }
+        for name, own in files_of(small(small_values({"networks": [entry]}))).items()
+    }
+    found = adopted(files)
+    assert not any(switch.access for switch in found.fabric.switches)
+    prefix = f"10.201.0.{0 if is_pair or length == 31 else 1}/{length}"
+    why = f"networks beside the rails are left out: {prefix} has no room for a gateway and two switches"
+    assert ("networks", why) in found.guesses
+
+
 def swapped(text: str) -> str:
     """Return a configuration with a name that is no host name, and hosts at the ports of others."""
     return (
