@@ -185,7 +185,8 @@ class _Network:
             (units, slots) for slots in range(least_slots, MOST + 1) for units in range(least_units, most_units + 1)
         ]
         fits = (one for by_port in (self.first_number, self._offset) for one in every if by_port(one) is not None)
-        return next(fits, None) if is_alike else None
+        is_even = len(self.interfaces) % len(self.switches) == 0  # as the design has it
+        return next(fits, None) if is_alike and is_even else None
 
     def first_number(self, ceilings: Ceilings) -> int | None:
         """Return the place of the first host up to the ceilings; None if the hosts are in no such order."""

@@ -1,5 +1,6 @@
 """Any fabric that is rendered is adopted again: the intent found renders the same configurations."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import reduce
@@ -325,6 +326,24 @@ def test_networks_of_renamed_things_are_adopted(network: Callable[[], Values]) -
     assert left.proposal.fabric.switch("sw-x").access != found.proposal.fabric.switch("sw-x").access
     assert all(rule["path"].endswith("description") for rule in left.leave)  # of filer_7
     assert left.remaining == {}
+
+
+@pytest.mark.parametrize("network", [storage, storage_eos])
+def test_hosts_with_an_odd_number_of_nics_at_a_pair_are_servers(network: Callable[..., Values]) -> None:
+    """The design deals NICs evenly; the network must not be left out for them."""
+    entry = network(hosts={"interfaces": ["nic0", "nic1", "nic2", "nic3"], "media": network()["hosts"]["media"]})
+    fabric = small(small_values({"networks": [entry]}))
+    files = {
+        name: {file: re.sub(r"gpu\d+:nic3", "spare", text) for file, text in own.items()}
+        for name, own in files_of(fabric).items()
+    }
+    found = adopted_whole("again", files, {}, Path())
+    (entry_found,) = found.proposal.intent.networks
+    assert entry_found.hosts is None
+    names = {server.name for server in entry_found.servers}
+    assert names == {"nas1", *(host.name for host in fabric.hosts)}
+    assert found.proposal.unattached == len(fabric.hosts)
+    assert found.remaining == {}
 
 
 def ports_of(fabric: Fabric, name: str) -> dict[str, str]:
