@@ -86,9 +86,9 @@ class Silence:
     devices: frozenset[str] | None = None
     """The only devices that it is for, those of its site; None: all."""
 
-    def at(self, site: str, sites: Mapping[str, Collection[str]]) -> "Silence | None":
-        """What it is for a fabric at a site, or at several with their devices; None if its site is none of them."""
-        if self.site in {"", site}:
+    def at(self, sites: Mapping[str, Collection[str]]) -> "Silence | None":
+        """What it is for a fabric whose devices are at sites; None if its site is none of them."""
+        if not self.site:
             return self
         return replace(self, devices=frozenset(sites[self.site])) if self.site in sites else None
 

@@ -59,10 +59,11 @@ def silencing(
 ) -> Silencing:
     """Load the silences that apply to a fabric or its lab; raise SilenceError for an unknown check or device.
 
-    `sites` are the devices at each site of a fabric at several.
+    `sites` are the devices at each site of a fabric at several; without them, all are at the site of the project.
     """
     known = Known(frozenset(checks), project.fabric.names)
-    entries = (one.at(project.site, sites) for one in loaded(project, known).of_lab(project.lab))
+    sites = sites or {project.site: project.fabric.names}
+    entries = (one.at(sites) for one in loaded(project, known).of_lab(project.lab))
     found = tuple(one for one in entries if one is not None)
     return Silencing(found, earlier.healed(found), frozenset(known.checks)) if found else NOTHING
 

@@ -206,10 +206,9 @@ def test_each_entry_has_a_state() -> None:
 def test_a_silence_for_a_site_is_one_for_its_devices() -> None:
     whole, one = silence("links.up", where="*"), silence("links.up", where="*", site="tokyo")
     sites = {"tokyo": {"leaf01"}, "osaka": {"leaf02"}}
-    assert (whole.at("", {}), whole.at("osaka", {}), whole.at("", sites)) == (whole, whole, whole)
-    assert (one.at("", {}), one.at("osaka", {}), one.at("", {"osaka": {"leaf02"}})) == (None, None, None)
-    assert one.at("tokyo", {}) == one
-    placed = one.at("", sites)
+    assert (whole.at({}), whole.at({"": {"leaf01"}}), whole.at(sites)) == (whole, whole, whole)
+    assert (one.at({}), one.at({"": {"leaf01"}}), one.at({"osaka": {"leaf02"}})) == (None, None, None)
+    placed = one.at(sites)
     assert placed is not None
     assert [placed.is_about("links.up", device, "swp1") for device in ("leaf01", "leaf02", "")] == [True, False, False]
     assert (whole.about, one.about) == ("links.up on *", "links.up on * at tokyo")

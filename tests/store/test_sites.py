@@ -9,10 +9,10 @@ import pytest
 from netkit.facts import Observation, Snapshot
 from netkit.judge import Finding, Verdict, catalog, error, fail, skip, warn
 from netkit.judge.run import FABRIC, CheckResult, Judgement
-from netkit.judge.silence import KINDS
+from netkit.judge.silence import KINDS, silenced
 from netkit.project.checking import Checking
 from netkit.project.judging import judged_of, silencing
-from netkit.project.past import Storing, extent_of, past
+from netkit.project.past import Past, Storing, extent_of, past
 from netkit.project.project import Project
 from netkit.store import CheckState, Source
 from netkit.store.store import open_store
@@ -49,9 +49,9 @@ def check(
     """Judge facts and store the run, as `netkit check` does."""
     checks = catalog.select(project.checks(), CHECKS)
     with past(replace(Storing.of(where, ""), sites=sites), project) as earlier:
-        silenced = silencing(project, earlier, project.checks(), sites)
+        silences = silencing(project, earlier, project.checks(), sites)
         context = Checking.of(project, limit=limit).context_of(found)
-        judged = judged_of(context, checks, silenced=silenced)
+        judged = judged_of(context, checks, silenced=silences)
         extent = extent_of(context, judged, has_all_checks=False)
         earlier.save(context, judged, project.intent, extent=extent)
         return judged.judgement
@@ -189,3 +189,29 @@ def test_a_silence_for_a_site_is_about_its_devices_alone(project: Project, where
     assert (unknown.excused, unknown.silenced) == ((), ())
     alone = check(replace(project, site="osaka"), where, replace(found, taken_s=found.taken_s + 1800), {})
     assert ({name for name, _ in alone.excused}, alone.silenced) == (missed, ())
+
+
+EVERYWHERE = """\
+silences:
+  - {check: links.up, where: ["*", fabric], site: osaka, until: 2100-01-01T00:00:00Z, by: ann, why: moved}
+"""
+
+
+@pytest.mark.parametrize(
+    ("site", "sites", "covered"),
+    [
+        ("osaka", {}, {"leaf01", "leaf03"}),
+        ("", {"osaka": {"leaf03"}, "tokyo": {"leaf01"}}, {"leaf03"}),
+        ("tokyo", {}, set()),
+        ("", {}, set()),
+    ],
+)
+def test_a_silence_for_a_site_leaves_findings_on_the_fabric(
+    project: Project, site: str, sites: Mapping[str, Collection[str]], covered: set[str]
+) -> None:
+    """Even where the fabric is at no other site."""
+    (project.folder / "silences.yaml").write_text(EVERYWHERE, encoding="utf-8")
+    entries = silencing(replace(project, site=site), Past(), project.checks(), sites).silences
+    findings = [fail("", "it is wrong", device=name) for name in ("leaf01", "leaf03", "")]
+    marked = silenced(Judgement((runs.result(FABRIC, *findings),), ()), entries, BEGAN_S, {"links.up": "link"})
+    assert {one.device for one in marked.silenced} == covered
