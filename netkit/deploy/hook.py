@@ -61,7 +61,7 @@ def question(plan: Plan, lab: str, run: str, provenance: Provenance, options: Op
         "devices": [{"name": one.name, "role": one.role, "risk": one.risk.word} for one in chosen],
         "unreachable": [missed.name for missed in plan.unreachable],
         "touches": {name: len(getattr(part.blast, name)) for name in TOUCHED},
-        "worst_state": asdict(plan.worst) | {"rails": plan.worst.rails, "gone_pairs": plan.gone.pairs},
+        "worst_state": {**asdict(plan.worst), "gone_pairs": plan.gone.pairs},
         "options": asdict(options),
         **{key: value for key, value in provenance.plain().items() if not key.startswith("hook")},
     }

@@ -41,7 +41,8 @@ class Task:
         model = MODELS[self.plan.platform]
         if model.router is None:
             return None
-        config = model.parse({name: text for name, text in self.intended.items() if model.reads(name)})
+        files = {name: text for name, text in self.intended.items() if model.reads(name)}
+        config = _parsed(self.plan.platform, tuple(files.items()))
         return frozenset(str(address.ip) for _, address in model.router(config).addresses)
 
 

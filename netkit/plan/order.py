@@ -6,12 +6,10 @@ first gets a configuration that still accepts and announces the old routes besid
 removed last. Losses that no order avoids are named in the step that causes them.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network
-from itertools import combinations, product
 from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
@@ -27,12 +25,22 @@ from netkit.plan.model import (
     Stage,
     Step,
 )
-from netkit.plan.retain import at_any_address, lost_between, renumbered, to_keep, with_kept
+from netkit.plan.retain import (
+    Rows,
+    at_any_address,
+    either,
+    lost_of,
+    mutual,
+    named_loss,
+    renumbered,
+    to_keep,
+    with_kept,
+)
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import BgpNeighbor, HostRoutes, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
-from netkit.routing.address import AddressGroup, End, network_address
+from netkit.routing.address import End, network_address
 from netkit.routing.designed import host_of, router_of
 from netkit.routing.route_policy import prefix_of
 
@@ -50,16 +58,14 @@ UNKNOWN_ASN = 4_294_967_294
 """The AS of a switch in no fabric whose neighbors accept any other AS: the last private one."""
 NOTHING_LOST = ReachabilityLoss()
 Named = TypeVar("Named", Switch, Host)
-Pairs = dict[tuple[int, int], None]
-"""Pairs of groups of the network, the lower number first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What changing some devices costs."""
 
-    during: Pairs
-    after: Pairs
+    during: Rows
+    after: Rows
     seconds: int
     """About how long the loss during the change lasts."""
     paths: int
@@ -107,6 +113,7 @@ class Order:
         self._base = self.network.outlook(NetworkState())
         self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
         self._goal = self.network.outlook(self._last)
+        self._none = (0,) * len(self.network.groups)
         self._renumbered = renumbered(self.network.groups)
         self._wanted = tuple(map(int.__and__, self._rows(self._base), self._rows(self._goal)))
         self._counted: dict[str, int] = {}
@@ -190,7 +197,7 @@ class Order:
         stays = self._rows(self._goal)
         if self._others:
             stays = tuple(map(int.__or__, stays, self._rows(self._whole(self._others))))
-        return lost_between(self.network.groups, self._rows(self._base), stays)
+        return named_loss(self.network.groups, lost_of(self._rows(self._base), stays))
 
     def _rows(self, outlook: Outlook) -> Sequence[int]:
         return at_any_address(outlook.rows, self._renumbered)
@@ -336,12 +343,12 @@ class Order:
     def cost(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Cost:
         """The pairs of groups that a change costs, and the number of paths it leaves."""
         during, seconds, paths = self._while_changing(phases, names, targets)
-        lost: Pairs = {}
+        lost: Rows = self._none
         for some in self._parts(names):
             outlook = self.network.outlook(
                 NetworkState({**phases, **{name: targets[name] for name in some}}), self._counted
             )
-            lost |= self._lost(self._wanted, outlook)
+            lost = either(lost, self._lost(self._wanted, outlook))
             paths = min(paths, _fewest_paths(outlook))
         return Cost(during, lost, seconds, paths)
 
@@ -357,10 +364,10 @@ class Order:
 
     def _while_changing(
         self, phases: Mapping[str, int], names: Iterable[str], targets: Mapping[str, int]
-    ) -> tuple[Pairs, int, int]:
+    ) -> tuple[Rows, int, int]:
         down: set[tuple[str, str]] = set()
         drained: set[str] = set()
-        closing: Pairs = {}
+        closing: Rows = self._none
         risk = Risk.NONE
         for name in names:
             planned = self.devices[name]
@@ -372,14 +379,15 @@ class Order:
             if planned.role == "leaf" and (
                 is_replacing or self._ends_used_session(NetworkState(phases), name, targets[name])
             ):
-                closing |= self._pairs_of(NetworkState(phases), name)
+                closing = either(closing, self._pairs_of(NetworkState(phases), name))
             elif is_replacing:
                 down |= {(name, port) for port in self._ports(name)}
         if not down:
             return closing, CLOSING_S, self._paths
         outlook = self.network.outlook(NetworkState(phases, frozenset(down), frozenset(drained)), self._counted)
         lost = self._lost(self._wanted, outlook)
-        return lost | closing, SECONDS.get(risk, CLOSING_S) if lost else CLOSING_S, _fewest_paths(outlook)
+        seconds = SECONDS.get(risk, CLOSING_S) if any(lost) else CLOSING_S
+        return either(lost, closing), seconds, _fewest_paths(outlook)
 
     def _ends_used_session(self, state: NetworkState, name: str, target: int) -> bool:
         """Whether a leaf ends a session in use: packets on that path are lost until all switches have reacted."""
@@ -393,19 +401,11 @@ class Order:
             ports |= gone
         return bool(ports & self.network.used(state, name))
 
-    def _pairs_of(self, state: NetworkState, leaf: str) -> Pairs:
+    def _pairs_of(self, state: NetworkState, leaf: str) -> Rows:
         """The pairs of a leaf with others that reach each other both in this state and in the end."""
         here = self.network.at(leaf)
-        rows = [want & has for want, has in zip(self._wanted, self._rows(self.network.outlook(state)), strict=True)]
-        found: Pairs = {}
-        for index, row in enumerate(rows):
-            others = row & ~here if here >> index & 1 else 0
-            while others:
-                other = (others & -others).bit_length() - 1
-                others &= others - 1
-                if rows[other] >> index & 1:
-                    found[min(index, other), max(index, other)] = None
-        return found
+        reached = mutual(tuple(map(int.__and__, self._wanted, self._rows(self.network.outlook(state)))))
+        return tuple(row & (~here if here >> index & 1 else here) for index, row in enumerate(reached))
 
     def _parts(self, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield which of a group may have changed before the others: each end of it, and all."""
@@ -417,31 +417,16 @@ class Order:
             yield tuple(name for name in names if name != moving[0])
         yield names
 
-    def _lost(self, wanted: Sequence[int], outlook: Outlook) -> Pairs:
+    def _lost(self, wanted: Rows, outlook: Outlook) -> Rows:
         """The pairs of groups that should reach each other and do not, in either direction."""
-        found: Pairs = {}
-        for index, (want, has) in enumerate(zip(wanted, self._rows(outlook), strict=True)):
-            lost = want & ~has
-            while lost:
-                other = (lost & -lost).bit_length() - 1
-                lost &= lost - 1
-                if wanted[other] >> index & 1:  # not lost if there is no return path anyway
-                    found[min(index, other), max(index, other)] = None
-        return found
+        rows = self._rows(outlook)
+        if not any(want & ~has for want, has in zip(wanted, rows, strict=True)):
+            return self._none
+        return lost_of(wanted, rows)
 
-    def _loss(self, lost: Iterable[tuple[int, int]]) -> ReachabilityLoss:
-        """The addresses behind pairs of groups."""
-        groups = self.network.groups
-        counts = {(one, other): _pairs_between(groups[one], groups[other]) for one, other in lost}
-        pairs = sum(counts.values())
-        if not pairs:
-            return NOTHING_LOST
-        touched = {ends for ends, count in counts.items() if count}
-        rails = {end: frozenset(nic.interface for nic in groups[end].nics) for ends in touched for end in ends}
-        hosts = sorted({nic.host for end in rails for nic in groups[end].nics}, key=lambda one: natural((one,)))
-        between = {(rails[one], rails[other]) for one, other in touched}
-        rail_pairs = {(min(pair), max(pair)) for near, far in between for pair in product(near, far)}
-        return ReachabilityLoss(pairs, tuple(hosts), tuple(sorted(rail_pairs)))
+    def _loss(self, lost: Rows) -> ReachabilityLoss:
+        """The NICs behind pairs of groups."""
+        return named_loss(self.network.groups, lost) if any(lost) else NOTHING_LOST
 
 
 def best_order(
@@ -472,14 +457,6 @@ def weight(device: DevicePlan) -> tuple[object, ...]:
     sizes = (len(blast.gpus), len(blast.hosts), len(blast.sessions), len(blast.links))
     place = ROLES.index(device.role), natural((device.name,))
     return (device.role == "host", blast.is_disruptive, *sizes, device.risk, *place)
-
-
-def _pairs_between(one: AddressGroup, other: AddressGroup) -> int:
-    """The number of address pairs of two groups; a host reaches itself without the fabric."""
-    if one is other:
-        return sum(a.host != b.host for a, b in combinations(one.nics, 2))
-    there = Counter(nic.host for nic in other.nics)
-    return len(one.nics) * len(other.nics) - sum(there[nic.host] for nic in one.nics)
 
 
 def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:

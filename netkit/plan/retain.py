@@ -225,84 +225,104 @@ Rows = Sequence[int]
 """For each group the groups that it reaches, as bits."""
 
 
-def lost_between(groups: Sequence[AddressGroup], wanted: Rows, has: Rows) -> ReachabilityLoss:
-    """The addresses behind groups that should reach each other in both directions, and do not."""
-    lost = [one & ~other for one, other in zip(_mutual(wanted), _mutual(has), strict=True)]
+def named_loss(groups: Sequence[AddressGroup], lost: Rows) -> ReachabilityLoss:
+    """How a plan names pairs of groups; each row has the other end's bit."""
     hosts = [Counter(nic.host for nic in group.nics) for group in groups]
-    alone: dict[str, int] = {}
+    rails = [{nic.interface for nic in group.nics} for group in groups]
     by_host: dict[str, int] = {}
     by_rail: dict[str, int] = {}
     by_size: dict[int, int] = {}
     for index, own in enumerate(hosts):
         by_size[own.total()] = by_size.get(own.total(), 0) | 1 << index
-        for rail in {nic.interface for nic in groups[index].nics}:
+        for rail in rails[index]:
             by_rail[rail] = by_rail.get(rail, 0) | 1 << index
         for host in own:
             by_host[host] = by_host.get(host, 0) | 1 << index
-            if len(own) == 1:
-                alone[host] = alone.get(host, 0) | 1 << index
-    pairs = 0
-    touched = []
+    ends = 0
+    known: dict[int, tuple[int, list[str]]] = {}
+    touched: set[str] = set()
     rail_pairs: set[tuple[str, str]] = set()
-    for index, own in enumerate(hosts):
+    for index, (own, row) in enumerate(zip(hosts, lost, strict=True)):
+        if not row:
+            continue
+        if row not in known:
+            size = sum(size * (row & members).bit_count() for size, members in by_size.items())
+            known[row] = size, [rail for rail, members in by_rail.items() if members & row]
+        size, far = known[row]
         # A host reaches itself without the fabric.
-        row = lost[index] & ~(alone[next(iter(own))] if len(own) == 1 else 0)
-        if row:
-            touched.append(index)
-            far = [rail for rail, members in by_rail.items() if members & row]
-            near = {nic.interface for nic in groups[index].nics}
-            rail_pairs |= {(min(pair), max(pair)) for pair in product(near, far)}
-        if row >> index & 1:
-            pairs += (own.total() ** 2 - sum(count**2 for count in own.values())) // 2
-        later = row >> (index + 1) << (index + 1)
-        pairs += own.total() * sum(size * (later & members).bit_count() for size, members in by_size.items())
-        pairs -= sum(
-            count * hosts[other][host] for host, count in own.items() for other in _bits(later & by_host[host])
-        )
-    nics = [nic for index in touched for nic in groups[index].nics]
-    names = sorted({nic.host for nic in nics}, key=lambda one: natural((one,)))
-    return ReachabilityLoss(pairs, tuple(names), tuple(sorted(rail_pairs)))
+        at_home = sum(count * hosts[other][host] for host, count in own.items() for other in _bits(row & by_host[host]))
+        if found := own.total() * size - at_home:
+            ends += found
+            touched |= own.keys()
+            rail_pairs |= {(min(pair), max(pair)) for pair in product(rails[index], far)}
+    names = sorted(touched, key=lambda one: natural((one,)))
+    on = sorted({rail for pair in rail_pairs for rail in pair})
+    return ReachabilityLoss(ends // 2, tuple(names), tuple(on), rail_pairs=tuple(sorted(rail_pairs)))
 
 
-def renumbered(groups: Sequence[AddressGroup]) -> tuple[int, ...]:
-    """The groups of the same NICs, a bit for each, where hosts change their addresses."""
-    found: dict[tuple[str, str], int] = {}
+def lost_of(wanted: Rows, has: Rows) -> Rows:
+    """The pairs of groups that should reach each other in both directions, and do not."""
+    return tuple(one & ~other for one, other in zip(mutual(wanted), mutual(has), strict=True))
+
+
+def either(one: Rows, other: Rows) -> Rows:
+    return tuple(map(int.__or__, one, other))
+
+
+def renumbered(groups: Sequence[AddressGroup]) -> tuple[tuple[int, int], ...]:
+    """Where hosts change their addresses: (distance, groups), the latter with the same NICs as that many groups before.
+
+    A bit stands for each group. With one distance for many groups, rows are shifted as a whole.
+    """
+    first: dict[tuple[str, str], int] = {}
+    found: dict[int, int] = {}
     for index, group in enumerate(groups):
         for nic in group.nics:
-            found[nic.host, nic.interface] = found.get((nic.host, nic.interface), 0) | 1 << index
-    return tuple({mask for mask in found.values() if mask & (mask - 1)})
+            if distance := index - first.setdefault((nic.host, nic.interface), index):
+                found[distance] = found.get(distance, 0) | 1 << index
+    return tuple(sorted(found.items()))
 
 
-def at_any_address(rows: Rows, alike: Iterable[int]) -> Rows:
+def at_any_address(rows: Rows, alike: Iterable[tuple[int, int]]) -> Rows:
     """Which NICs reach each other at any of their addresses; those with several count in their first group only.
 
-    `alike` are the groups of the same NICs. Without any, rows stay as they are, for each direction alone.
+    `alike` is what `renumbered` found. Without any, rows stay as they are, for each direction alone.
     """
-    first = {member: mask & -mask for mask in alike for member in _bits(mask)}
-    if not first:
+    shifts = tuple(alike)
+    if not shifts:
         return rows
+    doubles = 0
+    for _, members in shifts:
+        doubles |= members
     known: dict[int, int] = {}
-    doubles = sum(1 << member for member, bit in first.items() if bit != 1 << member)
-    found = [0] * len(rows)
-    for index, row in enumerate(_mutual(rows)):
+    found = list(mutual(rows))
+    for index, row in enumerate(found):
         if row not in known:
             known[row] = row & ~doubles
-            for member in _bits(row & doubles):
-                known[row] |= first[member]
-        found[first.get(index, 1 << index).bit_length() - 1] |= known[row]
-    return found
+            for distance, members in shifts:
+                known[row] |= (row & members) >> distance
+        found[index] = known[row]
+    for distance, members in shifts:
+        for index in _bits(members):
+            found[index - distance] |= found[index]
+    return tuple(0 if doubles >> index & 1 else row for index, row in enumerate(found))
 
 
-def _mutual(rows: Rows) -> list[int]:
+def mutual(rows: Rows) -> Rows:
     """For each group those that it reaches and that reach it. Many groups have the same row."""
     alike: dict[int, int] = {}
     for index, row in enumerate(rows):
         alike[row] = alike.get(row, 0) | 1 << index
-    columns = [0] * len(rows)
-    for row, members in alike.items():
-        for other in _bits(row):
-            columns[other] |= members
-    return [row & column for row, column in zip(rows, columns, strict=True)]
+    members = [alike[row] for row in alike]
+    # Columns of the distinct rows as text: Python turns a table of characters around faster than bits.
+    digits = [format(row, f"0{len(rows)}b")[::-1] for row in alike]
+    columns: dict[tuple[str, ...], int] = {}
+    found = []
+    for row, column in zip(rows, zip(*digits, strict=True), strict=True):
+        if column not in columns:
+            columns[column] = sum(mask for mask, digit in zip(members, column, strict=True) if digit == "1")
+        found.append(row & columns[column])
+    return tuple(found)
 
 
 def _bits(row: int) -> Iterator[int]:

@@ -111,7 +111,7 @@ def _range(rule: PrefixListEntry) -> str:
 
 def _entry(path: Path, value: str | None) -> str:
     name = SEPARATOR.join(path)
-    return f"without {name}" if value is None else f"{name}: {value}".rstrip(": ")
+    return f"without {name}" if value is None else f"{name}: {value}" if value else name
 
 
 def _paths(step: Step) -> str:

@@ -599,7 +599,7 @@ def test_a_changed_filter_is_waited_for_only_if_the_gate_can_compare(*, is_blank
 
 
 def test_an_exemption_of_the_first_stage_does_not_apply_to_the_second() -> None:
-    lost = ReachabilityLoss(1, ("gpu11", "gpu12"), (("rail0", "rail0"),))
+    lost = ReachabilityLoss(1, ("gpu11", "gpu12"), ("rail0",))
     with scene("timers") as found:
         steps = tuple(
             replace(

@@ -261,7 +261,7 @@ def test_the_request_has_what_a_gate_decides_by() -> None:
     began = Provenance("deploy", 1.0, "alice", 1000, "bastion", reason="CHG-1", commit="c" * 40, hook="allowed")
     with scene("asn") as found:
         limit = (found.plan.changed[0].name,)
-        worst = ReachabilityLoss(2, ("gpu01",), (("0", "0"),), 15)
+        worst = ReachabilityLoss(2, ("gpu01",), ("0",), 15, (("0", "0"),))
         plan = replace(found.plan, steps=(Step(1, limit), Step(2, limit, during=worst)), gone=ReachabilityLoss(3))
         asked = question(plan, "t", "a run", began, Options(limit=limit))
     assert (asked["fabric"], asked["lab"], asked["verb"], asked["risk"]) == (

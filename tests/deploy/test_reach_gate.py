@@ -266,7 +266,7 @@ def test_below_a_spine_without_sessions_no_host_is_asked() -> None:
 
 def test_a_pair_is_expected_back_once_all_devices_of_its_step_have_changed() -> None:
     one, other = ADDRESSES[HOSTS[0].name, NIC.interface], ADDRESSES[HOSTS[1].name, NIC.interface]
-    lost = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), ((NIC.interface, NIC.interface),))
+    lost = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), (NIC.interface,))
     steps = Step(1, ("spine01",), after=lost), Step(2, ("leaf01", "leaf02"))
     predict = PlannedReachability(cast("Plan", SimpleNamespace(steps=steps, gone=ReachabilityLoss())), FABRIC)
     for device, done in (("spine01", set()), ("leaf01", {"spine01"})):
@@ -288,7 +288,7 @@ def test_a_leaf_need_not_answer_at_a_gateway_that_its_change_takes_away() -> Non
 
 def test_what_ends_across_rails_excuses_no_pair_along_a_rail() -> None:
     one, other = HOSTS[0].nics[:2], HOSTS[1].nics[:2]
-    gone = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), ((one[0].interface, one[1].interface),))
+    gone = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), rail_pairs=((one[0].interface, one[1].interface),))
     predict = PlannedReachability(cast("Plan", SimpleNamespace(steps=(), gone=gone)), FABRIC)
     found = predict(LEAF, frozenset(), False)
     assert found is not None

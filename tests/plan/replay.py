@@ -116,8 +116,7 @@ class Transition:
             return
         for step, order, phases, targets in self.order.rounds(self.plan.steps, self.plan.bridges):
             cost = order.cost(phases, step.devices, targets)
-            groups = order.network.groups
-            yield step, nics(expanded(groups, cost.during)), nics(expanded(groups, cost.after))
+            yield step, nics(pairs_of(order.network, cost.during)), nics(pairs_of(order.network, cost.after))
 
     def wanted(self, steps: Iterable[Step]) -> set[NicPair]:
         """The pairs that reach each other at first, and after these steps."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.plan.model import ReachabilityLoss
-from netkit.plan.retain import lost_between
+from netkit.plan.retain import lost_of, named_loss
 from netkit.routing.address import AddressGroup, NicTables
 
 NICS = st.builds(
@@ -41,7 +41,9 @@ def listed(groups: Sequence[AddressGroup], wanted: Sequence[int], has: Sequence[
                 rails.add((min(near.interface, far.interface), max(near.interface, far.interface)))
     nics = [nic for index in touched for nic in groups[index].nics]
     hosts = sorted({nic.host for nic in nics}, key=lambda name: int(name.removeprefix("gpu")))
-    return ReachabilityLoss(pairs, tuple(hosts), tuple(sorted(rails)))
+    return ReachabilityLoss(
+        pairs, tuple(hosts), tuple(sorted({one for pair in rails for one in pair})), 0, tuple(sorted(rails))
+    )
 
 
 @given(st.data())
@@ -49,4 +51,4 @@ def test_the_count_equals_that_of_an_enumeration(data: st.DataObject) -> None:
     groups = data.draw(GROUPS)
     row = st.integers(0, (1 << len(groups)) - 1)
     wanted, has = (data.draw(st.lists(row, min_size=len(groups), max_size=len(groups))) for _ in range(2))
-    assert lost_between(groups, wanted, has) == listed(groups, wanted, has)
+    assert named_loss(groups, lost_of(wanted, has)) == listed(groups, wanted, has)

@@ -203,6 +203,16 @@ def test_a_plan_of_a_release_without_detours_can_be_read() -> None:
     assert planning.read(text).bridges == plan.bridges
 
 
+def test_a_loss_of_an_earlier_plan_may_be_between_any_of_its_rails() -> None:
+    lost = ReachabilityLoss(2, ("gpu11", "gpu12"), ("rail0", "rail1"), 10)
+    plan = replace(needs_order("frr", "higher ceilings").plan, gone=lost)
+    text = planning.write(plan)
+    assert '"rail_pairs"' not in text
+    assert planning.read(text).gone == lost
+    assert lost.may_have_lost({"gpu11", "gpu12"}, ["rail1", "rail1"])
+    assert not replace(lost, rail_pairs=(("rail0", "rail1"),)).may_have_lost({"gpu11", "gpu12"}, ["rail1", "rail1"])
+
+
 @pytest.mark.parametrize("platform", ["nvue", "frr"])
 def test_a_changed_breakout_takes_no_detour(platform: str) -> None:
     found = transition(platform, {}, BREAKOUT)

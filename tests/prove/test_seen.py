@@ -75,8 +75,12 @@ def test_only_loss_that_the_model_does_not_predict_counts_against_a_change() -> 
     assert list(of_loss(plan(Risk.SESSION), flows, heard)) == said
     assert list(of_loss(plan(Risk.BUFFER), flows, heard)) == []
     along, across = (("rail0", "rail0"),), (("rail0", "rail1"),)
-    assert list(of_loss(plan(Risk.LOW, ReachabilityLoss(4, ("gpu01", "gpu03"), along)), flows, heard)) == said
-    assert list(of_loss(plan(Risk.LOW, ReachabilityLoss(4, ("gpu01", "gpu02"), across)), flows, heard)) == said
-    assert list(of_loss(plan(Risk.LOW, ReachabilityLoss(4, ("gpu01", "gpu02"), along)), flows, heard)) == []
+    assert (
+        list(of_loss(plan(Risk.LOW, ReachabilityLoss(4, ("gpu01", "gpu03"), rail_pairs=along)), flows, heard)) == said
+    )
+    assert (
+        list(of_loss(plan(Risk.LOW, ReachabilityLoss(4, ("gpu01", "gpu02"), rail_pairs=across)), flows, heard)) == said
+    )
+    assert list(of_loss(plan(Risk.LOW, ReachabilityLoss(4, ("gpu01", "gpu02"), rail_pairs=along)), flows, heard)) == []
     assert list(of_loss(plan(Risk.LOW, None, "gpu01:rail1"), flows, heard)) == said
     assert list(of_loss(plan(Risk.LOW, None, "gpu02:rail0"), flows, heard)) == []
