@@ -302,7 +302,7 @@ JOBS: dict[str, Callable[[], Any]] = {
     "test_a_leaf_announces_its_loopback_and_prefix_only": leaf_announces_only_its_own,
     "test_drains_move_traffic_without_ending_a_session": drains_move_traffic_without_ending_a_session,
     "test_bfd_finds_a_frozen_spine_long_before_the_hold_timer": bfd_finds_a_frozen_spine,
-    "test_frr_takes_the_valleys_netkit_refuses": unsafe_routing_shows_its_valley,
+    "test_frr_uses_the_valleys_netkit_refuses": unsafe_routing_shows_its_valley,
 }
 
 

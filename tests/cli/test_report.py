@@ -71,7 +71,7 @@ def test_a_page_is_written_into_pipes_and_through_links_without_replacing_them(t
     for write in (write_named, write_whole):
         reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
         write(pipe, "reported")
-        assert reader.communicate(timeout=PATIENCE_S)[0] == b"told"
+        assert reader.communicate(timeout=PATIENCE_S)[0] == b"reported"
     assert (linked.is_symlink(), pipe.is_fifo(), real.read_text(encoding="utf-8")) == (True, True, "now")
     assert {path.name for path in tmp_path.iterdir()} == {"real.html", "latest.html", "pipe"}
 
