@@ -66,9 +66,8 @@ def look(project: Project, connections: Connections, looking: Looking) -> Snapsh
             source=connections.origin(device.platform).source,
             has_probes=looking.has_probes,
         )
-        for device in sorted(
-            looking.devices, key=neighborhood
-        )  # counters of both ends of a cable at about the same time
+        # Unit by unit, so that counters of both ends of a cable are read at about the same time.
+        for device in sorted(looking.devices, key=neighborhood)
     ]
 
     def viewer(name: str) -> Viewer:
