@@ -38,7 +38,7 @@ class PlannedReachability:
         While others of its step still have to change, what the step before lost may be lost as well.
         """
         steps = self._plan.steps
-        lost = [self._plan.gone]
+        lost = [self._plan.gone, self._plan.partial.loss] if self._plan.partial else [self._plan.gone]
         for place, step in enumerate(steps):
             if device in step.devices and (step.stage == "finish") is is_finishing:
                 is_whole = done.issuperset(name for name in step.devices if name != device)

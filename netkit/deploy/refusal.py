@@ -8,7 +8,7 @@ from netkit.deploy.preflight import Task
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import DeployError, Problem
 from netkit.plan import DevicePlan, Plan
-from netkit.plan.model import ReachabilityLoss
+from netkit.plan.model import Partial, ReachabilityLoss
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import SEPARATOR
 
@@ -39,11 +39,8 @@ def _problems(
             yield Problem(f"{device.name}: in the plan, but not in the current intent of fabric {fabric.name}", again)
     if not plan.is_taking_over:
         yield from (_unexplained(device) for device in plan.unexplained if device.name in tasks)
-    if plan.partial is not None:
-        lost = f"{plan.partial.loss.pairs} pairs of NICs, of hosts {_some(plan.partial.loss.hosts)}"
-        what = f"this leaves the fabric worse than it was: {lost} do not reach each other any more"
-        remedy = f"change these with it: {','.join(plan.partial.missing)}"
-        yield Problem(what, remedy)
+    if plan.partial is not None and not (plan.partial.is_unread and options.is_disruptive_allowed):
+        yield _partial(plan.partial)
     if plan.unknown and not options.is_disruptive_allowed:
         what = f"{_some(plan.unknown)}: not read, and known from no run: other routing may cut off hosts"
         yield Problem(what, "restore access, or deploy with --disruptive")
@@ -52,6 +49,16 @@ def _problems(
     for task in tasks.values():
         if fabric.device(task.name) is not None:
             yield from _of_task(task, fabric, options)
+
+
+def _partial(partial: Partial) -> Problem:
+    loss = partial.loss
+    lost = f"{loss.pairs} pairs of NICs, of hosts {_some(loss.hosts)}, do not reach each other any more"
+    worse = lost if loss else f"fewer equal paths from {_some(partial.narrowed)}"
+    names = ",".join(partial.missing)
+    unread = f"restore access to {names}, which could not be read, or deploy with --disruptive"
+    what = f"this leaves the fabric worse than it was: {worse}"
+    return Problem(what, unread if partial.is_unread else f"change these with it: {names}")
 
 
 def _unexplained(device: DevicePlan) -> Problem:

@@ -108,19 +108,22 @@ def ordered(
 
     `sides` is called only for devices that change in two stages. `before` are fabrics whose cables may still be there.
     `others` is called where routing changes: it returns the part of the plan that a limit leaves out, and what devices
-    that could not be read are known to run. The sessions of other switches that were not read count as down.
+    that could not be read are known to run; these are among its unreachable ones as well. The sessions of other
+    switches that were not read count as down.
     """
     if not plan.changed:
         return plan
     has_routing = any(device.routing is not None for device in plan.changed)
     rest: Sequence[DevicePlan] = ()
+    unread: set[str] = set()
     unknown: dict[str, DevicePlan] = {}
     linked: frozenset[str] = frozenset()
     if others and has_routing:
         part = others()
         rest = part.changed
         read = [*plan.devices, *part.devices]
-        missed = {one.name for one in (*plan.unreachable, *part.unreachable)} - {one.name for one in part.devices}
+        unread = {one.name for one in (*plan.unreachable, *part.unreachable)}
+        missed = unread - {one.name for one in part.devices}
         unknown = {name: _unread(fabric, fabric.switch(name)) for name in sorted(missed) if _has_rails(fabric, name)}
         linked = _linked([fabric, *before], read, unknown)
     order, steps = best_order(
@@ -130,13 +133,14 @@ def ordered(
     every = (_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
     bridges = tuple(bridge for bridge in every if bridge.then.changes)
     devices = tuple(replace(device, routing=None) for device in plan.devices)
+    partial = order.partial()
     return replace(
         plan,
         devices=devices,
         steps=tuple(order.staged(steps, bridges)),
         bridges=bridges,
         gone=order.gone(),
-        partial=order.partial(),
+        partial=replace(partial, is_unread=unread.issuperset(partial.missing)) if partial else None,
         has_routing=has_routing,
         unknown=tuple(filter(linked.__contains__, unknown))
         if order.carries and any(device.role != "host" for device in plan.changed)

@@ -118,10 +118,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """What is lost for good when only a part of the devices changes, and what else has to change with it."""
+    """What is worse for good when only a part of the devices changes, and what else has to change with it."""
 
     loss: ReachabilityLoss
     missing: tuple[str, ...]
+    narrowed: tuple[str, ...] = ()
+    """The switches with fewer equal paths, if no pair is lost."""
+    is_unread: bool = False
+    """Whether all that is missing could not be read, so a larger limit does not help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +198,7 @@ class Plan:
     has_routing: bool = False
     """Whether any device's routing changes, so that a part of the plan has its own order."""
     partial: Partial | None = None
-    """Only for a plan with a limit that leaves the fabric worse than before."""
+    """Only for a plan that leaves the fabric worse than before: with a limit, or with devices that were not read."""
     warnings: tuple[str, ...] = ()
     """About the intent, with file and line."""
     is_taking_over: bool = False
@@ -237,8 +241,9 @@ class Plan:
 
     @property
     def worst(self) -> ReachabilityLoss:
-        """The greatest loss of any intermediate state."""
+        """The greatest loss of any intermediate state, or of the last one."""
         losses = [loss for step in self.steps for loss in (step.during, step.after)]
+        losses += [self.partial.loss] if self.partial else []
         return max(losses, key=lambda loss: (not loss.seconds and bool(loss), loss.pairs), default=ReachabilityLoss())
 
     def device(self, name: str) -> DevicePlan | None:

@@ -169,23 +169,38 @@ class Order:
             phases |= to
 
     def partial(self) -> Partial | None:
-        """What is lost while other devices stay as they are; None if nothing is, or there are none."""
+        """What is worse while other devices stay as they are; None if nothing is, or there are none."""
         if not self._others:
             return None
         missing = sorted(self._others, key=lambda one: natural((one,)))
-        whole = self._whole(missing)
-        wanted = tuple(map(int.__and__, self._rows(self._base), self._rows(whole)))
-        loss = self._loss(self._lost(wanted, self._goal))
-        if not loss:
+        whole = self._with(missing)
+        wanted = tuple(map(int.__and__, self._rows(self._base), self._rows(self.network.outlook(whole))))
+
+        def worse_with(others: Sequence[str]) -> tuple[Rows, set[str]]:
+            state = self._with(others)
+            lost = self._lost(wanted, self.network.outlook(state))
+            return lost, set() if any(lost) else self._narrowed(state, whole)
+
+        lost, narrowed = worse_with(())
+        if not any(lost) and not narrowed:
             return None
         for name in missing[:MOST_TRIED]:
             rest = [one for one in missing if one != name]
-            if not self._loss(self._lost(wanted, self._whole(rest))):
+            still_lost, still_narrowed = worse_with(rest)
+            if not any(still_lost) and not still_narrowed:
                 missing = rest
-        return Partial(loss, tuple(missing))
+        return Partial(self._loss(lost), tuple(missing), tuple(sorted(narrowed, key=lambda one: natural((one,)))))
 
-    def _whole(self, others: Iterable[str]) -> Outlook:
-        return self.network.outlook(NetworkState(dict.fromkeys([*self.devices, *others], INTENDED)))
+    def _narrowed(self, state: NetworkState, whole: NetworkState) -> set[str]:
+        """The switches that reach a leaf over fewer ports than both before the change and after the whole of it."""
+        asked = [(state, tuple(self._carriers))]
+        found = (self.network.narrowed(before, asked, self._served) for before in (NetworkState(), whole))
+        since, until = ({(name, leaf) for name, leaf, _ in routes} for routes in found)
+        return {name for name, _ in since & until}
+
+    def _with(self, others: Iterable[str]) -> NetworkState:
+        """The state in which other devices have changed as well."""
+        return NetworkState(dict.fromkeys([*self.devices, *others], INTENDED))
 
     @property
     def carries(self) -> bool:
@@ -196,7 +211,7 @@ class Order:
         """What the intended fabric no longer connects, and these devices take away."""
         stays = self._rows(self._goal)
         if self._others:
-            stays = tuple(map(int.__or__, stays, self._rows(self._whole(self._others))))
+            stays = tuple(map(int.__or__, stays, self._rows(self.network.outlook(self._with(self._others)))))
         return named_loss(self.network.groups, lost_of(self._rows(self._base), stays))
 
     def _rows(self, outlook: Outlook) -> Sequence[int]:
@@ -359,7 +374,8 @@ class Order:
         """
         ports = self.network.speaking(NetworkState(phases), name) if name in self._routing else frozenset()
         if ports:
-            ports &= self.network.speaking(self._last, name)
+            whole = self._with(self._others)
+            ports &= self.network.speaking(self._last, name) | self.network.speaking(whole, name)
         return sorted(ports - self.network.speaking(done, name)) if ports else []
 
     def _while_changing(

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from netkit.errors import PlanError, Problem
-from netkit.plan.model import SCHEMA, Plan, ReachabilityLoss, Step
+from netkit.plan.model import SCHEMA, Partial, Plan, ReachabilityLoss, Step
 from netkit.platforms.change import Change, Risk, risk_of
 from netkit.platforms.routing import RetainedRouting
 
@@ -120,6 +120,8 @@ def _plain(value: Any) -> Any:
             del found["rail_pairs"]
         if isinstance(value, Step) and not value.narrowed:
             del found["narrowed"]
+        if isinstance(value, Partial):
+            found = {key: one for key, one in found.items() if one or key in {"loss", "missing"}}
         if isinstance(value, Plan) and not value.unknown:
             del found["unknown"]
         return found

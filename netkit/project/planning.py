@@ -12,7 +12,7 @@ from netkit.deploy.resume import deployed, last_known
 from netkit.design.select import Device, select
 from netkit.errors import ConfigError, NetkitError, PlanError, Problem, UsageError
 from netkit.lab.folder import lab_folder
-from netkit.plan import DevicePlan, Plan, Running, Unreachable, serial
+from netkit.plan import DevicePlan, Plan, Running, Unreachable, UnreadDevice, serial
 from netkit.platforms import HOSTS
 from netkit.platforms.backup import separated
 from netkit.platforms.compare import MODELS
@@ -115,10 +115,11 @@ def from_devices(
             name: one for name, one in found.items() if isinstance(one, Unreachable)
         }
         there |= read(devices, tuple(rest), project.feedback, project.processes) if rest else {}
-        missed = [name for name, one in there.items() if isinstance(one, Unreachable)]
+        missed = {name: one.reason for name, one in there.items() if isinstance(one, Unreachable)}
         assumed.update(last_known(runs_folder(project.fabric.name, project.lab), missed))
         there |= assumed
-        return compared(project, there, {name: rest.get(name, files.get(name, {})) for name in there}, is_part=True)
+        part = compared(project, there, {name: rest.get(name, files.get(name, {})) for name in there}, is_part=True)
+        return replace(part, unreachable=(*part.unreachable, *(UnreadDevice(name, missed[name]) for name in assumed)))
 
     plan = compared(project, found, files, others=others)
     missed = (

@@ -373,7 +373,8 @@ def of_loss(plan: Plan, flows: Sequence[ProofFlow], heard: Sequence[PingResult])
     """
     if plan.risk > Risk.SESSION:
         return
-    losses = [plan.gone, *(loss for step in plan.steps for loss in (step.during, step.after))]
+    left = [plan.partial.loss] if plan.partial else []
+    losses = [plan.gone, *left, *(loss for step in plan.steps for loss in (step.during, step.after))]
     disrupted = frozenset(gpu for one in plan.devices if one.blast.is_disruptive for gpu in one.blast.gpus)
     calls = {flow.call.name: flow.call for flow in flows}
     for one in heard:

@@ -49,7 +49,9 @@ def step_lines(plan: Plan, *, most: int = MOST_STEPS) -> Iterator[str]:
 def worst_state(plan: Plan) -> str:
     """Describe the worst state in one line."""
     if plan.worst:
-        step = next(one for one in plan.steps if plan.worst in (one.during, one.after))
+        step = next((one for one in plan.steps if plan.worst in (one.during, one.after)), None)
+        if step is None:
+            return f"outage: {_cut_off(plan.worst)}, also after the deploy"
         return f"outage in step {step.number} ({listed(step.devices)}): {loss(plan.worst)}"
     narrow = [step for step in plan.steps if step.paths < step.paths_before]
     if narrow:
@@ -65,18 +67,22 @@ def loss(lost: ReachabilityLoss) -> str:
     return f"{counted(lost.pairs, 'pair')} of NICs of {listed(lost.hosts)}{rails} {when}"
 
 
+def _cut_off(lost: ReachabilityLoss) -> str:
+    return f"{counted(lost.pairs, 'pair')} of NICs of {listed(lost.hosts)} no longer reach each other"
+
+
 def _outages(plan: Plan) -> Iterator[str]:
     for step in plan.steps:
         for lost in (step.during, step.after):
             if lost:
                 yield f"outage in step {step.number}, {listed(step.devices)}: {loss(lost)}"
     if plan.gone:
-        hosts = listed(plan.gone.hosts)
-        yield f"ends by intent: {counted(plan.gone.pairs, 'pair')} of NICs of {hosts} no longer reach each other"
+        yield f"ends by intent: {_cut_off(plan.gone)}"
     if plan.partial is not None:
-        pairs, hosts = counted(plan.partial.loss.pairs, "pair"), listed(plan.partial.loss.hosts)
-        yield f"worse than before: {pairs} of NICs of {hosts} would lose each other"
-        yield f"  change these with it: {listed(plan.partial.missing)}"
+        lost, missing = plan.partial.loss, listed(plan.partial.missing)
+        narrower = f"fewer equal paths from {listed(plan.partial.narrowed)}"
+        yield f"worse than before: {_cut_off(lost) if lost else narrower}"
+        yield f"  {missing} could not be read" if plan.partial.is_unread else f"  change these with it: {missing}"
     if plan.unknown:
         yield f"not read, and known from no run: {listed(plan.unknown)}; taken to carry nothing"
 

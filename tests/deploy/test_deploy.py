@@ -15,7 +15,7 @@ from netkit.deploy.gate import RunMemory
 from netkit.deploy.model import read, write
 from netkit.errors import DeployError
 from netkit.plan import UnreadDevice
-from netkit.plan.model import NarrowedRoute, ReachabilityLoss
+from netkit.plan.model import NarrowedRoute, Partial, ReachabilityLoss
 from tests.deploy import promise
 from tests.deploy.fake import FakeDriver, Fault
 from tests.deploy.scene import OPTIONS, Scene, healthy, scene
@@ -277,6 +277,35 @@ def test_disruptive_changes_need_an_option_and_name_the_affected_hosts() -> None
         assert not found.root.exists()
         outcome = found.apply(is_disruptive_allowed=False, limit=("spine01", "spine02"))
         assert outcome.exit_code == 0
+
+
+CUT_OFF = Partial(ReachabilityLoss(2, ("gpu01", "gpu02"), ("rail0",)), ("leaf02", "spine02"))
+NARROWED = Partial(ReachabilityLoss(), ("leaf02", "spine02"), ("leaf01", "spine02"))
+LOST = "2 pairs of NICs, of hosts gpu01, gpu02, do not reach each other any more"
+FEWER = "fewer equal paths from leaf01, spine02"
+CHANGE = "change these with it: leaf02,spine02"
+RESTORE = "restore access to leaf02,spine02, which could not be read, or deploy with --disruptive"
+
+
+@pytest.mark.parametrize(
+    ("partial", "line"),
+    [
+        (CUT_OFF, f"{LOST}; {CHANGE}"),
+        (NARROWED, f"{FEWER}; {CHANGE}"),
+        (replace(CUT_OFF, is_unread=True), f"{LOST}; {RESTORE}"),
+    ],
+    ids=["pairs", "paths", "unread"],
+)
+def test_a_plan_that_leaves_the_fabric_worse_is_refused(partial: Partial, line: str) -> None:
+    with scene() as found:
+        found.plan = replace(found.plan, partial=partial)
+        for is_allowed in (False,) if partial.is_unread else (False, True):
+            with pytest.raises(DeployError) as caught:
+                found.apply(is_disruptive_allowed=is_allowed)
+            assert str(caught.value) == f"this leaves the fabric worse than it was: {line}"
+        assert found.connects == []
+        if partial.is_unread:
+            assert found.apply(is_disruptive_allowed=True).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from netkit import plan as planning
 from netkit.errors import NetkitError
 from netkit.plan import Plan, Running, Unreachable
-from netkit.plan.model import ReachabilityLoss, Step
+from netkit.plan.model import Partial, ReachabilityLoss, Step
 from netkit.plan.order import Order
 from netkit.plan.retain import with_entries
 from netkit.platforms.compare import MODELS
@@ -301,6 +301,7 @@ def test_a_switch_that_was_not_read_keeps_what_it_is_known_to_run(platform: str)
         read: dict[str, Running | Unreachable] = {**others, name: away}
         part = planning.make(fabric, read, found.intended, is_part=True)
         alone = planning.make(fabric, {name: known}, {name: found.intended[name]}, is_part=True)
+        alone = replace(alone, unreachable=part.unreachable)
         return planning.ordered(fabric, part, planning.sides_of(read, found.intended), others=lambda: alone)
 
     there = {one: found.running[one] for one in found.intended}
@@ -309,6 +310,7 @@ def test_a_switch_that_was_not_read_keeps_what_it_is_known_to_run(platform: str)
     )
     assert as_before.partial is not None
     assert as_before.partial.missing == (name,)
+    assert as_before.partial.is_unread
     assert words_of(as_before.partial.loss) == (2, {"gpu11", "gpu12"}, {("rail0", "rail1")})
     assert [one.partial for one in (as_intended, unknown)] == [None, None]
     assert [one.unknown for one in (as_before, as_intended, unknown)] == [(), (), (name,)]
@@ -316,6 +318,29 @@ def test_a_switch_that_was_not_read_keeps_what_it_is_known_to_run(platform: str)
     assert plan(bare, away).unknown == ()
     assert planning.read(planning.write(unknown)) == unknown
     assert '"unknown"' not in planning.write(as_before)  # a plan of an earlier release lacks it
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    ("names", "missing"),
+    [
+        (["spine01"], ("leaf01", "leaf02")),
+        (["leaf01"], ("leaf02", "spine01")),
+        (["leaf01", "leaf02"], ("spine01",)),
+        (["leaf01", "leaf02", "spine01"], ()),
+    ],
+)
+def test_a_limit_that_takes_a_path_away_names_what_has_to_change_with_it(
+    platform: str, names: list[str], missing: tuple[str, ...]
+) -> None:
+    """Only one end of a session would expect the new AS number of the spine; the other spine still carries all."""
+    found = transition(platform, {}, EDITS["AS number of a spine"])
+    there = {name: found.running[name] for name in found.intended}
+    whole = planning.make(found.fabrics[-1], there, found.intended, is_part=True)
+    part = planning.limited(found.fabrics[-1], whole, names, planning.sides_of(there, found.intended))
+    expected = Partial(ReachabilityLoss(), missing, ("leaf01", "leaf02", "spine01"))
+    assert part.partial == (expected if missing else None)
+    assert planning.read(planning.write(part)) == part
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
