@@ -3,12 +3,12 @@
 Sessions at other places, and those without a list of prefixes in both directions, are left as they run.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 
 from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
-from netkit.adopt.network_values import NAME, FoundNetworks
+from netkit.adopt.network_values import NAME, Hardware
 from netkit.adopt.remainder import expressions
 from netkit.adopt.survey import Survey, SurveyedSwitch
 from netkit.design import Fabric
@@ -17,7 +17,9 @@ from netkit.platforms.existing import ExistingPort
 from netkit.platforms.routing import BgpNeighbor
 
 
-def externals(survey: Survey, hardware: HardwareSearch, beside: FoundNetworks, guesses: Assumptions) -> list[Values]:
+def externals(
+    survey: Survey, hardware: HardwareSearch, beside: Mapping[str, Hardware], guesses: Assumptions
+) -> list[Values]:
     """The peers of all spines, core switches and networks beside the rails, each with its port; others are named."""
     panels = {
         name: (hardware.catalog.switch(hardware.own_model(name)), hardware.split(role, "down"))
@@ -26,7 +28,7 @@ def externals(survey: Survey, hardware: HardwareSearch, beside: FoundNetworks, g
         if name in survey.switches and survey.switches[name].external
     }
     found: list[Values] = []
-    for name, (model, split) in {**panels, **beside.hardware}.items():
+    for name, (model, split) in {**panels, **beside}.items():
         switch = survey.switches.get(name) or survey.beside[name]
         for port, peer in _of_switch(switch, guesses):
             breakout = hardware.breakout(switch.platform, model, split, port)

@@ -46,16 +46,27 @@ class FoundNetworks:
 
 def networks(survey: Survey, placement: Placement, catalog: Catalog, guesses: Assumptions) -> FoundNetworks:
     """Find the networks; one whose hardware or loopback is not known is left out."""
-    every = [_Network(survey, placement, catalog, switches) for switches in _groups(survey)]
-    found = [(one, one.hardware) for one in every if one.hardware and all(switch.loopback for switch in one.switches)]
+    found: list[tuple[_Network, Hardware]] = []
+    for switches in _groups(survey, guesses):
+        one = _Network(survey, placement, catalog, switches)
+        without = [switch.name for switch in switches if switch.loopback is None]
+        if without or one.hardware is None:
+            why = f"{without[0]} has no loopback" if without else "no model has the names and speeds of its ports"
+            guesses.add("networks", f"{one.name} is left out: {why}")
+        else:
+            found.append((one, one.hardware))
     ceilings = next((one.ceilings for one, _ in found if one.ends and one.ceilings), None)
-    entries = tuple(one.values(hardware, ceilings, index, guesses) for index, (one, hardware) in enumerate(found))
+    names = [one.name for one, _ in found]
+    entries = tuple(
+        one.values(name if names.count(name) == 1 else one.first.name, hardware, ceilings, index, guesses)
+        for index, (name, (one, hardware)) in enumerate(zip(names, found, strict=True))
+    )
     by_name = {switch.name: hardware for one, hardware in found for switch in one.switches}
     unattached = sum(len(one.ends) for (one, _), entry in zip(found, entries, strict=True) if "hosts" not in entry)
     return FoundNetworks(entries, by_name, ceilings, unattached)
 
 
-def _groups(survey: Survey) -> Iterator[tuple[SurveyedSwitch, ...]]:
+def _groups(survey: Survey, guesses: Assumptions) -> Iterator[tuple[SurveyedSwitch, ...]]:
     """Yield the switches of each network, of a pair the one with the lower loopback first."""
     taken: set[str] = set()
     for name in sorted(survey.beside, key=natural):
@@ -66,7 +77,11 @@ def _groups(survey: Survey) -> Iterator[tuple[SurveyedSwitch, ...]]:
         said += [match[1] for match in map(STRICT.fullmatch, ports) if match]
         other = next((survey.beside[one] for one in said if one in survey.beside and one != name), None)
         pair = (switch, other) if other else (switch,)
-        if name not in taken and bool(between) == bool(other):
+        if between and not other:
+            guesses.add(
+                "networks", f"{name} is left out: it is one of a pair, and nothing names the other or it was not read"
+            )
+        elif name not in taken:
             taken |= {one.name for one in pair}
             yield tuple(sorted(pair, key=lambda one: int(one.loopback.ip) if one.loopback else 0))
 
@@ -92,6 +107,11 @@ class _Network:
     @property
     def first(self) -> SurveyedSwitch:
         return self.switches[0]
+
+    @property
+    def name(self) -> str:
+        name = self.first.existing.pair_name or self.first.name.rstrip("0123456789-_.")
+        return name if NAME.fullmatch(name) else "network"
 
     @cached_property
     def between(self) -> ExistingLag | None:
@@ -198,10 +218,10 @@ class _Network:
             first = own
         return first if first >= 0 else None
 
-    def values(self, hardware: Hardware, ceilings: Ceilings | None, index: int, guesses: Assumptions) -> Values:
+    def values(
+        self, name: str, hardware: Hardware, ceilings: Ceilings | None, index: int, guesses: Assumptions
+    ) -> Values:
         """Return the network as the intent has it."""
-        name = self.first.existing.pair_name or self.first.name.rstrip("0123456789-_.")
-        name = name if NAME.fullmatch(name) else "network"
         role = next((role for role in ROLES if role in name), "storage")
         guesses.add("networks", f"{name}: role {role}, length and media of cables")
         vlans, (model, split) = list(self._vlans()), hardware

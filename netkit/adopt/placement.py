@@ -55,11 +55,15 @@ class Placement:
         place = self.places[name]
         keys = {
             "leaf": ("unit", "rail", "pod"),
-            "spine": ("slot", "plane", "pod"),
+            "spine": ("slot", "pod") if self.topology == "three-tier" else ("slot", "plane")[: self.planes],
             "core": ("slot", "plane"),
             "host": ("slot", "unit", "pod"),
         }[place.role]
-        return {key: getattr(place, key) for key in keys}
+        found = {key: getattr(place, key) for key in keys}
+        if place.role == "spine" and self.topology == "two-tier":
+            slots = max(one.slot for one in self.places.values() if one.role == "spine")
+            found["number"] = place.plane * slots + place.slot
+        return found
 
 
 def place(survey: Survey, links: FoundLinks, *, by_names: bool) -> Placement:

@@ -48,7 +48,7 @@ class FoundIntent:
     links: FoundLinks
     guesses: tuple[tuple[str, str], ...]
     unattached: int = 0
-    """Hosts of networks beside the rails that are not in the intent."""
+    """Hosts and switches of networks beside the rails that are not in the intent."""
 
     @property
     def invented(self) -> int:
@@ -145,12 +145,12 @@ def _proposal(
     cables = [*rows["cables"], *installed.unseen_cables(rows["cables"], named)]
     nics = [*rows["nics"], *installed.unseen_nics(rows["nics"], named)]
     tables |= needed({"cables": cables, "nics": nics}, named)
-    if beside.entries:
-        with_networks = _with_networks(source, values, beside, tables, guesses)
-        if "networks" in with_networks:
-            left_out = {name: why for name, why in placement.left_out.items() if name not in beside.hardware}
-            values, placement = with_networks, replace(placement, left_out=left_out)
-    peers = externals(source.survey, hardware, beside if "networks" in values else FoundNetworks(), guesses)
+    values, kept = _with_networks(source, values, beside, tables, guesses)
+    in_networks = {name: one for name, one in beside.hardware.items() if name in kept}
+    left_out = {name: why for name, why in placement.left_out.items() if name not in kept}
+    unattached = beside.unattached + len(source.survey.beside) - len(kept)
+    placement = replace(placement, left_out=left_out)
+    peers = externals(source.survey, hardware, in_networks, guesses)
     values = _with_accepted(source, values, ("external",), peers, tables, guesses)
     intent = validated(values, tables)
     fabric = design.build(intent, source.catalog)
@@ -158,20 +158,27 @@ def _proposal(
         values = _with_accepted(source, values, ("routing", "static"), static, tables, guesses)
         intent = validated(values, tables)
         fabric = design.build(intent, source.catalog)
-    return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found), beside.unattached)
+    return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found), unattached)
 
 
 def _with_networks(
     source: Adoption, values: Values, beside: FoundNetworks, tables: Mapping[str, list[Row]], guesses: Assumptions
-) -> Values:
-    """Add the networks beside the rails; if the design refuses them, their switches are left out."""
-    with_networks = values | {"networks": list(beside.entries)}
-    try:
-        design.build(validated(with_networks, tables), source.catalog)
-    except NetkitError as error:
-        guesses.add("networks", f"networks beside the rails are left out: {error.problems[0].message}")
-        return values
-    return with_networks
+) -> tuple[Values, frozenset[str]]:
+    """Add the networks beside the rails but those that the design refuses; return their switches too."""
+    kept: list[Values] = []
+    names = frozenset[str]()
+    for entry in beside.entries:
+        changed = values | {"networks": [*kept, entry]}
+        try:
+            fabric = design.build(validated(changed, tables), source.catalog)
+        except NetkitError as error:
+            own = f"{entry['name']}: "
+            guesses.found = [one for one in guesses.found if one[0] != "networks" or not one[1].startswith(own)]
+            guesses.add("networks", f"{entry['name']} is left out: {error.problems[0].message}")
+        else:
+            kept.append(entry)
+            names = frozenset(switch.name for switch in fabric.switches if switch.access)
+    return values | ({"networks": kept} if kept else {}), names
 
 
 def _with_accepted(
@@ -373,24 +380,21 @@ def _names(placement: Placement) -> Values:
     """Return the patterns that make the names of whole roles, where they are not those of the design."""
     found: Values = {}
     for role, usual in PATTERNS[placement.topology].items():
-        names = placement.of_role(role)
-        if not names or not usual or "{number" in usual:
-            continue
-        made = pattern({name: placement.numbers(name) for name in names}, (usual,))
-        if made and made != usual and _is_distinct(made, placement, role):
+        numbers = {name: placement.numbers(name) for name in placement.of_role(role)} if usual else {}
+        made = pattern(numbers, (usual,)) if numbers else None
+        if made and made != usual and all(f"{{{key}" in made for key in _distinct(placement, role, made)):
             found[role] = made
     return found
 
 
-def _is_distinct(made: str, placement: Placement, role: str) -> bool:
-    """Whether a pattern gives every place its own name, also those not installed yet."""
-    fields = {
-        "leaf": {"unit", "rail"} | ({"pod"} if placement.topology == "three-tier" else set()),
-        "host": {"slot", "unit"} | ({"pod"} if placement.topology == "three-tier" else set()),
-        "spine": {"slot"},
-        "core": {"slot", "plane"},
-    }[role]
-    return all(f"{{{key}" in made for key in fields)
+def _distinct(placement: Placement, role: str, made: str) -> Iterator[str]:
+    """Yield the fields with which a pattern gives every place its own name, also those not installed yet."""
+    if "{number" not in made:
+        yield "slot" if role != "leaf" else "rail"
+        yield from ("unit",) if role in {"leaf", "host"} else ()
+        yield from ("pod",) if role in {"leaf", "host"} and placement.topology == "three-tier" else ()
+        is_in_planes = role == ("core" if placement.topology == "three-tier" else "spine")
+        yield from ("plane",) if is_in_planes and placement.planes > 1 else ()
 
 
 def within_limits(values: Values, guesses: Assumptions) -> Values:

@@ -86,6 +86,30 @@ def test_spines_of_a_plane_without_leaves_are_adopted() -> None:
     assert found.proposal.invented == 0
 
 
+@pytest.mark.parametrize(
+    ("planes", "written", "expected"),
+    [
+        (2, "s{plane}-{slot:02}", "s{plane}-{slot:02}"),
+        (2, "dc1-s{number:03}", "dc1-s{number:03}"),
+        (1, "dc0-s{number}", "dc0-s{slot}"),
+        (2, "spine{number:02}", None),
+    ],
+)
+def test_patterns_of_the_names_of_spines_are_found(planes: int, written: str, expected: str | None) -> None:
+    changes: Values = {
+        "cross_rail": "blocked" if planes > 1 else "routed",
+        "switches": {"spine": {"planes": planes}},
+        "names": {"leaf": None, "host": None, "spine": written},
+        "ceilings": {"spines": 2},
+    }
+    fabric = small(small_values(changes))
+    files = files_of(fabric)
+    found = adopted(files)
+    assert found.intent.names.spine == expected
+    assert "name" not in found.tables.get("devices", [{}])[0]
+    assert differences(found, files) == {}
+
+
 @st.composite
 def odd_links(draw: st.DrawFn) -> Values:
     """Return a fabric with sessions by address, of all or of some links: each of a /29 to /31, in any order."""
@@ -388,8 +412,38 @@ def test_networks_with_prefixes_too_small_are_left_out(
     found = adopted(files)
     assert not any(switch.access for switch in found.fabric.switches)
     prefix = f"10.201.0.{0 if is_pair or length == 31 else 1}/{length}"
-    why = f"networks beside the rails are left out: {prefix} has no room for a gateway and two switches"
-    assert ("networks", why) in found.guesses
+    why = f"storage is left out: {prefix} has no room for a gateway and two switches"
+    assert [text for section, text in found.guesses if section == "networks"] == [why]
+
+
+@pytest.mark.parametrize("network", [storage, storage_eos])
+def test_only_networks_that_an_intent_cannot_have_are_left_out(network: Callable[..., Values]) -> None:
+    """Of three networks one has a prefix that the design refuses; one is the half of a pair that was read."""
+    entry = network()
+    fabric = small(small_values({"networks": [entry, *(another(entry, number) for number in (1, 2))]}))
+    files = dict(files_of(fabric))
+    del files["netb02"]
+    for name in ("neta01", "neta02"):
+        files[name] = {file: re.sub(r"10\.211\.0\.[23]/\d+", "10.211.0.2/32", one) for file, one in files[name].items()}
+    found = adopted_whole("again", files, {}, Path())
+    assert [one.name for one in found.proposal.intent.networks] == ["storage"]
+    assert dict.fromkeys(found.unread) == dict.fromkeys(["neta01", "neta02", "netb01"])
+    assert [text for section, text in found.proposal.guesses if section == "networks" and "left out" in text] == [
+        "netb01 is left out: it is one of a pair, and nothing names the other or it was not read",
+        "neta is left out: 10.211.0.2/32 has no room for a gateway and two switches",
+    ]
+    assert not any("neta: " in text for _, text in found.proposal.guesses)
+    assert (found.leave, found.remaining) == ((), {})
+
+
+def another(entry: Values, number: int) -> Values:
+    """Return a network like one, without hosts, with names and numbers of its own."""
+    first = int(entry["vlans"][0]["number"]) + 10 * number
+    switches = {**entry["switches"], "asn": 4_200_095_000 + number, "loopback": f"10.254.7{number}.1"}
+    switches |= {"management": f"192.0.2.{240 + 4 * number}"}
+    vlans = [{"number": first, "prefix": f"10.2{number}1.0.0/24"}]
+    values = {key: one for key, one in entry.items() if key not in {"hosts", "servers", "routes"}}
+    return {**values, "name": f"net{'-ab'[number]}", "switches": switches, "vlans": vlans}
 
 
 def swapped(text: str) -> str:
