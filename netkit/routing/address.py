@@ -45,6 +45,8 @@ class NicTables:
     address: str
     leaf: str
     is_on_leaf: tuple[bool, ...]
+    svi: tuple[str, ...]
+    """The SVI of its port, for each configuration of the leaf; empty where the port is routed."""
     tables: tuple[tuple[Table | None, ...], ...]
     """By the configuration of the leaf, which has the gateways, then of the host; None where that lacks the address."""
 
@@ -76,11 +78,12 @@ def nic_tables(
             ip = IPv4Address(address)
             found = [on.get(port, ()) for on in ports[leaf]]
             is_on_leaf = tuple(any(ip in one.network for one in each) for each in found)
+            svi = tuple(dict(router.members).get(port, "") for router in routers[leaf])
             tables = tuple(
                 tuple(_table(routes, interface, ip, {str(one.ip) for one in each}, private) for routes in variants)
                 for each in found
             )
-            yield NicTables(host, interface, address, leaf, is_on_leaf, tables)
+            yield NicTables(host, interface, address, leaf, is_on_leaf, svi, tables)
 
 
 def _private(hosts: Mapping[str, Sequence[HostRoutes]]) -> frozenset[Prefix]:
@@ -149,7 +152,7 @@ def address_groups(
         cover = frozenset(one for one in covers[nic.leaf] if network_address(number, one[1]) == one[0])
         # Hosts change one after another, so those that change are separate.
         host = nic.host if any(len(set(tables)) > 1 for tables in nic.tables) else ""
-        found[nic.leaf, cover, nic.is_on_leaf, nic.tables, host].append(nic)
+        found[nic.leaf, cover, nic.is_on_leaf, nic.svi, nic.tables, host].append(nic)
     return (AddressGroup(tuple(members)) for members in found.values())
 
 

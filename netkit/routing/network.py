@@ -123,8 +123,11 @@ class Network:
             if router.static
         }
         self._at_leaf: dict[str, int] = defaultdict(int)
+        self._on_svi: dict[tuple[str, int, str], int] = defaultdict(int)
         for index, group in enumerate(self.groups):
             self._at_leaf[group.leaf] |= 1 << index
+            for phase, svi in enumerate(group.nics[0].svi):
+                self._on_svi[group.leaf, phase, svi] |= 1 << index
         self._filtered: dict[object, tuple[tuple[int, Clause], ...]] = {}
         every = sorted({prefix for prefixes in self._origins.values() for prefix in prefixes})
         self._every_prefix = {prefix: 1 << place for place, prefix in enumerate(every)}
@@ -500,7 +503,10 @@ class Network:
         if table not in self._sent:
             self._sent[table] = self._sent_by(table)
         to_leaf, on_link = self._sent[table]
-        return (to_leaf & delivered[nic.leaf]) | (on_link & self._at_leaf[nic.leaf] & attached)
+        # A leaf bridges the ports of one SVI, and no others.
+        svi = nic.svi[self._phase(state, nic.leaf)]
+        bridged = self._on_svi.get((nic.leaf, self._phase(state, nic.leaf), svi), 0) if svi else 1 << index
+        return (to_leaf & delivered[nic.leaf]) | (on_link & bridged & attached)
 
     def _sent_by(self, table: Table) -> tuple[int, int]:
         """The groups a host sends to its leaf, and those it takes to be on-link."""

@@ -344,6 +344,28 @@ def test_a_limit_that_takes_a_path_away_names_what_has_to_change_with_it(
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    ("before", "after", "names", "missing"),
+    [
+        ("vlan", "p2p", ["gpu11", "leaf01"], ("gpu12",)),
+        ("vlan", "p2p", ["leaf01"], ("gpu11", "gpu12")),
+        ("p2p", "vlan", ["gpu12"], ("gpu11", "leaf01")),
+    ],
+)
+def test_a_leaf_bridges_only_the_ports_of_its_vlan(
+    platform: str, before: str, after: str, names: list[str], missing: tuple[str, ...]
+) -> None:
+    """A host with a prefix for its whole leaf asks the others for their MAC address, also where the leaf routes."""
+    found = transition(platform, {"rails": 1, "attachment": before}, {"rails": 1, "attachment": after})
+    there = {name: found.running[name] for name in found.intended}
+    whole = planning.make(found.fabrics[-1], there, found.intended, is_part=True)
+    part = planning.limited(found.fabrics[-1], whole, names, planning.sides_of(there, found.intended))
+    assert part.partial is not None
+    assert part.partial.missing == missing
+    assert words_of(part.partial.loss) == (1, {"gpu11", "gpu12"}, {("rail0", "rail0")})
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_switch_to_which_no_neighbor_runs_a_session_is_not_unknown(platform: str) -> None:
     found = transition(platform, {}, merged(EDITS["new unit"], EDITS["drained leaf"]))
     fabric, new = found.fabrics[-1], ("leaf03", "leaf04")
