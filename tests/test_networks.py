@@ -1,7 +1,7 @@
 """Networks beside the rails: cabling, stable numbers, and the configuration of each NOS."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ipaddress import IPv4Interface, IPv4Network
 from typing import Any
 
@@ -19,6 +19,7 @@ from netkit.lab.personalities.nvue.rules import broken
 from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue, checked, schema
 from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.tree import Tree, load
+from netkit.plan.model import Partial, ReachabilityLoss
 from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.linux import rails
 from netkit.render import Engine, render
@@ -198,6 +199,65 @@ def test_a_change_of_a_lag_affects_its_ports(entry: dict[str, Any], port: str, f
     assert running != intended
     made = plan.make(designed, {"storage02": plan.Running(running)}, {"storage02": intended})
     assert made.devices[0].blast.links == (f"gpu02:nic1–storage02:{port}",)
+
+
+def planned_part(before: Fabric, after: Fabric, *names: str) -> plan.Plan:
+    """The plan for some devices of a fabric."""
+    old, new = ({name: files(one, name) for name in one.names} for one in (before, after))
+    running = {name: plan.Running(dict(old[name])) for name in new}
+    whole = plan.make(after, running, new, is_part=True)
+    return plan.limited(after, whole, names or [*new], plan.sides_of(running, new))
+
+
+HOSTS, SWITCHES = ("gpu01", "gpu02", "gpu05", "gpu06"), ("storage01", "storage02")
+OTHER_PREFIX = [{"number": 200, "prefix": "10.210.0.0/22"}, {"number": 201}]
+OTHER_GATEWAY = [{"number": 200, "prefix": "10.200.0.0/22", "gateway": "10.200.3.254"}, {"number": 201}]
+OTHER_NUMBER = [{"number": 300, "prefix": "10.200.0.0/22"}, {"number": 201}]
+ONE_LESS = [{"number": 200, "prefix": "10.200.0.0/22"}]
+WIDER = [{"number": 200, "prefix": "10.200.0.0/21"}, {"number": 201}]
+ONE_MORE = [{"number": 200, "prefix": "10.200.0.0/22"}, {"number": 201}, {"number": 202, "prefix": "10.212.0.0/22"}]
+
+
+@pytest.mark.parametrize("storage", [intents.storage, intents.storage_eos])
+@pytest.mark.parametrize(
+    ("vlans", "limit", "missing"),
+    [
+        (OTHER_PREFIX, SWITCHES[:1], (*HOSTS, SWITCHES[1])),
+        (OTHER_PREFIX, SWITCHES, HOSTS),
+        (OTHER_PREFIX, HOSTS[:1], (*HOSTS[1:], *SWITCHES)),
+        (OTHER_GATEWAY, SWITCHES, HOSTS),
+        (OTHER_NUMBER, SWITCHES[1:], SWITCHES[:1]),
+        (ONE_LESS, SWITCHES[1:], SWITCHES[:1]),
+    ],
+)
+def test_a_plan_names_the_hosts_that_lose_a_network(
+    storage: Callable[..., dict[str, Any]],
+    vlans: list[dict[str, Any]],
+    limit: tuple[str, ...],
+    missing: tuple[str, ...],
+) -> None:
+    before, after = fabric(storage()), fabric(storage(vlans=vlans))
+    part, whole = planned_part(before, after, *limit), planned_part(before, after)
+    expected = Partial(ReachabilityLoss(), missing, moved=HOSTS)
+    assert part.partial == expected
+    assert whole.partial is None
+    for name in SWITCHES:
+        found = whole.device(name)
+        assert found is not None
+        assert (found.blast.hosts, found.blast.moved, found.blast.is_disruptive) == (HOSTS, HOSTS, True)
+    assert plan.read(plan.write(part)) == part
+
+
+@pytest.mark.parametrize("storage", [intents.storage, intents.storage_eos])
+@pytest.mark.parametrize("vlans", [WIDER, ONE_MORE])
+def test_a_wider_prefix_or_another_vlan_takes_no_network_from_a_host(
+    storage: Callable[..., dict[str, Any]], vlans: list[dict[str, Any]]
+) -> None:
+    part = planned_part(fabric(storage()), fabric(storage(vlans=vlans)), *SWITCHES)
+    assert len(part.changed) == len(SWITCHES)
+    assert part.partial is None
+    assert not part.blast.moved
+    assert '"moved"' not in plan.write(part)  # a plan of an earlier release lacks it
 
 
 @pytest.mark.parametrize("backend", ["netplan", "networkd"])

@@ -54,10 +54,12 @@ def _problems(
 def _partial(partial: Partial) -> Problem:
     loss = partial.loss
     lost = f"{loss.pairs} pairs of NICs, of hosts {_some(loss.hosts)}, do not reach each other any more"
-    worse = lost if loss else f"fewer equal paths from {_some(partial.narrowed)}"
+    worse = [lost] if loss else []
+    worse += [f"fewer equal paths from {_some(partial.narrowed)}"] if partial.narrowed else []
+    worse += [f"hosts {_some(partial.moved)} lose a network beside the rails"] if partial.moved else []
     names = ",".join(partial.missing)
     unread = f"restore access to {names}, which could not be read, or deploy with --disruptive"
-    what = f"this leaves the fabric worse than it was: {worse}"
+    what = f"this leaves the fabric worse than it was: {'; '.join(worse)}"
     return Problem(what, unread if partial.is_unread else f"change these with it: {names}")
 
 

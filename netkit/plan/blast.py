@@ -14,7 +14,12 @@ from netkit.platforms.config import Config, Path
 WORD = re.compile(r"[ |,]")
 BESIDE = "15-netkit-"
 """The files of a host for networks beside the rails."""
-ADDRESS = re.compile(r"\d+(\.\d+){3}")
+ADDRESS = re.compile(r"\d+(?:\.\d+){3}")
+SVI = re.compile(r"[vV]lan\d+")
+OF_BOTH = re.compile(r"vrr|virtual")
+"""In the lines of a gateway that both switches of a pair answer for."""
+MEMBERSHIP = frozenset({"vlan", "access", "untagged", "tagged", "trunk"})
+"""Words of the settings that put a port into a VLAN."""
 PORT = re.compile(r"(?:swp|Ethernet)\d+\S*")
 
 
@@ -103,16 +108,49 @@ def _of_access(
             found = named & names.keys() | {port for name in named & of_lag.keys() for port in of_lag[name]}
             hit |= found or (names.keys() if not risks.is_local(change.risk) else set())
     ports = [names[name] for name in names if name in hit and name in used]
-    hosts = () if access.pair else tuple(dict.fromkeys(port.peer for port in ports if port.kind == "host"))
+    moved = {port for port in _moved(access, tuple(changes), of_lag) if port in used}
+    cut = [port for port in access.ports if port.name in moved or (port in ports and not access.pair)]
+    hosts = tuple(dict.fromkeys(port.peer for port in cut if port.kind == "host"))
     return Blast(
         links=tuple(f"{port.description}–{switch.name}:{port.name}" for port in ports),
         hosts=hosts,
         is_disruptive=bool(hosts),
+        moved=tuple(dict.fromkeys(port.peer for port in cut if port.kind == "host" and port.name in moved)),
     )
+
+
+def _moved(access: Access, changes: Iterable[Change], of_lag: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the ports that leave a VLAN, or whose VLAN loses its gateway."""
+    ports = {port.name: (port.name,) for port in access.ports} | {lag: tuple(of_lag[lag]) for lag in of_lag}
+    before, after = (
+        {
+            (svi[0].lower(), address)
+            for path in paths
+            if (svi := SVI.search(" ".join(path))) and (OF_BOTH.search(" ".join(path)) or not access.pair)
+            for address in ADDRESS.findall(" ".join(path))
+        }
+        for paths in _sides(changes)
+    )
+    gone = {int(svi.removeprefix("vlan")) for svi, _ in before - after}
+    yield from (port.name for port in access.ports if gone & {port.untagged, *port.tagged})
+    for change in changes:
+        named = set(words(change.path))
+        if change.running is not None and named & MEMBERSHIP:
+            yield from (port for name in named & ports.keys() for port in ports[name])
+
+
+def _sides(changes: Iterable[Change]) -> tuple[list[Path], list[Path]]:
+    """What changes remove and what they add, with the values as last words."""
+    removed = [(*change.path, change.running) for change in changes if change.running is not None]
+    return removed, [(*change.path, change.intended) for change in changes if change.intended is not None]
 
 
 def of_host(host: Host, changes: Iterable[Change], running: Config, risks: RiskTable) -> Blast:
     """What the changes of a host touch: its own rails, and how it is attached to other networks."""
+    before, after = (
+        {address for path in paths if path[0].startswith(BESIDE) for address in ADDRESS.findall(" ".join(path))}
+        for paths in _sides(tuple(changes))
+    )
     used = {name for path in risks.used(running) for name in words(path)}
     felt = [change.path for change in changes if change.risk >= Risk.SESSION]
     risky = [set(words(path)) for path in felt if not path[0].startswith(BESIDE)]
@@ -129,6 +167,7 @@ def of_host(host: Host, changes: Iterable[Change], running: Config, risks: RiskT
         hosts=(host.name,) if nics else (),
         gpus=tuple(f"{host.name}:{nic.interface}" for nic in nics),
         is_disruptive=bool(nics),
+        moved=(host.name,) if before - after else (),
     )
 
 

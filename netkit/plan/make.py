@@ -10,12 +10,24 @@ from netkit.design.fabric import Fabric, Host, Switch
 from netkit.errors import ConfigError, PlanError, Problem
 from netkit.plan import blast
 from netkit.plan.group import grouped
-from netkit.plan.model import Blast, Bridge, Detour, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
+from netkit.plan.model import (
+    Blast,
+    Bridge,
+    Detour,
+    DevicePlan,
+    Partial,
+    Plan,
+    ReachabilityLoss,
+    RoutingChange,
+    Running,
+    Unreachable,
+    UnreadDevice,
+)
 from netkit.plan.order import best_order
 from netkit.plan.retain import detours, with_entries
 from netkit.platforms.backup import masked_line
 from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
-from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare
+from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare, natural
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES, SEPARATOR
 from netkit.platforms.routing import RetainedRouting, Router
@@ -118,12 +130,13 @@ def ordered(
     unread: set[str] = set()
     unknown: dict[str, DevicePlan] = {}
     linked: frozenset[str] = frozenset()
-    if others and has_routing:
+    moved = {host for device in plan.changed for host in device.blast.moved}
+    if others and (has_routing or moved):
         part = others()
         rest = part.changed
         read = [*plan.devices, *part.devices]
         unread = {one.name for one in (*plan.unreachable, *part.unreachable)}
-        missed = unread - {one.name for one in part.devices}
+        missed = unread - {one.name for one in part.devices} if has_routing else set()
         unknown = {name: _unread(fabric, fabric.switch(name)) for name in sorted(missed) if _has_rails(fabric, name)}
         linked = _linked([fabric, *before], read, unknown)
     order, steps = best_order(
@@ -133,7 +146,7 @@ def ordered(
     every = (_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
     bridges = tuple(bridge for bridge in every if bridge.then.changes)
     devices = tuple(replace(device, routing=None) for device in plan.devices)
-    partial = order.partial()
+    partial = _with_moved(order.partial(), moved, rest)
     return replace(
         plan,
         devices=devices,
@@ -146,6 +159,19 @@ def ordered(
         if order.carries and any(device.role != "host" for device in plan.changed)
         else (),
     )
+
+
+def _with_moved(partial: Partial | None, moved: Collection[str], rest: Sequence[DevicePlan]) -> Partial | None:
+    """What is worse while other devices stay, with the hosts that are left out of a network beside the rails."""
+    hosts, missing = set(moved), dict[str, None]()
+    while more := [one for one in rest if one.name not in missing and hosts.intersection(one.blast.moved)]:
+        missing |= dict.fromkeys(one.name for one in more)
+        hosts |= {host for one in more for host in one.blast.moved}
+    if not missing:
+        return partial
+    found = partial or Partial(ReachabilityLoss(), ())
+    names = tuple(dict.fromkeys([*found.missing, *sorted(missing, key=lambda one: natural((one,)))]))
+    return replace(found, missing=names, moved=tuple(sorted(hosts, key=lambda one: natural((one,)))))
 
 
 def _linked(fabrics: Sequence[Fabric], read: Sequence[DevicePlan], unread: Collection[str]) -> frozenset[str]:

@@ -40,6 +40,8 @@ class Blast:
     """Hosts lose traffic that no other path can take over."""
     ports: tuple[str, ...] = ()
     """Of one device: its ports towards switches whose session is interrupted."""
+    moved: tuple[str, ...] = ()
+    """Hosts whose VLAN, gateway or address in a network beside the rails is another one until all of it has changed."""
 
 
 Stage = Literal["", "both", "finish"]
@@ -124,6 +126,8 @@ class Partial:
     missing: tuple[str, ...]
     narrowed: tuple[str, ...] = ()
     """The switches with fewer equal paths, if no pair is lost."""
+    moved: tuple[str, ...] = ()
+    """The hosts that are left out of a network beside the rails."""
     is_unread: bool = False
     """Whether all that is missing could not be read, so a larger limit does not help."""
 
@@ -237,6 +241,7 @@ class Plan:
             hosts=_together(*(blast.hosts for blast in blasts)),
             gpus=_together(*(blast.gpus for blast in blasts)),
             is_disruptive=any(blast.is_disruptive for blast in blasts),
+            moved=_together(*(blast.moved for blast in blasts)),
         )
 
     @property

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from netkit.errors import PlanError, Problem
-from netkit.plan.model import SCHEMA, Partial, Plan, ReachabilityLoss, Step
+from netkit.plan.model import SCHEMA, Blast, Partial, Plan, ReachabilityLoss, Step
 from netkit.platforms.change import Change, Risk, risk_of
 from netkit.platforms.routing import RetainedRouting
 
@@ -116,6 +116,8 @@ def _plain(value: Any) -> Any:
         found = {item.name: _plain(getattr(value, item.name)) for item in fields(value) if item.compare}
         if isinstance(value, RetainedRouting) and not value.entries:
             del found["entries"]  # as it was written before there were any: such a plan can still be read
+        if isinstance(value, Blast) and not value.moved:
+            del found["moved"]
         if isinstance(value, ReachabilityLoss) and not value.rail_pairs:
             del found["rail_pairs"]
         if isinstance(value, Step) and not value.narrowed:

@@ -80,8 +80,11 @@ def _outages(plan: Plan) -> Iterator[str]:
         yield f"ends by intent: {_cut_off(plan.gone)}"
     if plan.partial is not None:
         lost, missing = plan.partial.loss, listed(plan.partial.missing)
-        narrower = f"fewer equal paths from {listed(plan.partial.narrowed)}"
-        yield f"worse than before: {_cut_off(lost) if lost else narrower}"
+        narrowed, moved = plan.partial.narrowed, plan.partial.moved
+        worse = [_cut_off(lost)] if lost else []
+        worse += [f"fewer equal paths from {listed(narrowed)}"] if narrowed else []
+        worse += [f"{listed(moved)} lose a network beside the rails"] if moved else []
+        yield f"worse than before: {'; '.join(worse)}"
         yield f"  {missing} could not be read" if plan.partial.is_unread else f"  change these with it: {missing}"
     if plan.unknown:
         yield f"not read, and known from no run: {listed(plan.unknown)}; taken to carry nothing"
