@@ -315,6 +315,7 @@ class SessionGate:
         return {ports.get(one.interface, one.interface): one.received_prefixes for one in established}
 
 
+NO_LEAF = "its leaf does not answer"
 MOST_FAR = 2
 """Hosts that are pinged over each rail, and as many across rails: one may be down for other reasons."""
 Before = Mapping[str, Mapping[str, Any]]
@@ -327,7 +328,8 @@ class HostGate:
 
     A rail that is configured after the change must match its files, unless it had no carrier before. Where the
     leaf, a far host on the rail, or one across rails answered before, at least one address of that group must answer
-    after: hosts change together, and any may fail for its own reasons. A rail without answers before may stay so.
+    after: hosts change together, and any may fail for its own reasons. A rail without answers before may stay so, and
+    what is predicted to be out of reach for now need not answer.
     """
 
     def __init__(self, fabric: Fabric, others: Gate, *, clock: DeployClock = CLOCK) -> None:
@@ -337,7 +339,9 @@ class HostGate:
         host = self._fabric.device(question.device)
         if not isinstance(host, Host) or not isinstance(question.reader, RailReader):
             return self._others(question)
-        far = {nic.interface: called(self._fabric, host, nic) for nic in host.nics}
+        far = {
+            nic.interface: _due(called(self._fabric, host, nic), nic.address, question.prediction) for nic in host.nics
+        }
         if not question.moment.is_after:
             found = {one.interface: asdict(one) for one in question.reader.rail_states(_addresses(far))}
             is_blank = not any(one["address"] for one in found.values())
@@ -378,6 +382,15 @@ def _worse(state: RailState, before: Before, far: Mapping[str, Called]) -> Itera
     yield from (f"{state.interface}: {one}" for one in lost)
 
 
+def _due(groups: Called, source: Address, prediction: Prediction | None) -> Called:
+    """The addresses that can answer by prediction; the leaf cannot if no other can, as one end is still to change."""
+    if prediction is None:
+        return groups
+    far = {what: tuple(to for to in group if prediction.reaches(source, to)) for what, group in groups.items()}
+    is_cut_off = any(map(len, (group for what, group in groups.items() if what != NO_LEAF))) and not any(far.values())
+    return far if is_cut_off else {**far, NO_LEAF: groups[NO_LEAF]}
+
+
 def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
     """What a rail probes: its leaf, and hosts on this and other rails, those behind other leaves first."""
     others = [(other, one) for other in fabric.hosts if other != host for one in other.nics]
@@ -386,7 +399,7 @@ def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
     across = [one.address for _, one in others if one.rail != nic.rail and one.leaf != nic.leaf]
     is_routed = fabric.cross_rail == "routed"
     return {
-        "its leaf does not answer": (nic.gateway,),
+        NO_LEAF: (nic.gateway,),
         "no far rail answers": tuple(along[:MOST_FAR]),
         "no NIC on another rail answers": tuple(across[: MOST_FAR * is_routed]),
     }

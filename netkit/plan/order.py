@@ -65,6 +65,7 @@ class Cost:
     """What changing some devices costs."""
 
     during: Rows
+    """Those that are not lost after it as well."""
     after: Rows
     seconds: int
     """About how long the loss during the change lasts."""
@@ -122,16 +123,24 @@ class Order:
         self._paths = _fewest_paths(self.network.outlook(NetworkState(), self._counted))
         # The routing model does not cover networks beside the rails.
         beside = {switch.name for switch in fabric.switches if switch.access}
-        self._carriers = self.network.carriers(NetworkState()) | beside
+        self.carriers = self.network.carriers(NetworkState()) | beside
+        """What traffic depends on before this stage."""
 
     def steps(self) -> tuple[Step, ...]:
         """The best order: each device once if that is safe, else in two stages."""
-        once = self._sequence(dict.fromkeys(self.devices, INTENDED))
+        once = self.sequence(dict.fromkeys(self.devices, INTENDED))
         if not self.kept or not any(step.after or self._replacing.intersection(step.devices) for step in once):
             return _numbered(once)
         phases = {name: BOTH if name in self.kept else INTENDED for name in self.devices}
-        twice = [*self._sequence(phases), *self._sequence(dict.fromkeys(self.kept, INTENDED), phases)]
+        second = self._second_stage(phases).sequence(dict.fromkeys(self.kept, INTENDED), phases)
+        twice = [*self.sequence(phases), *second]
         return _numbered(twice if _weight(twice) < _weight(once) else once)
+
+    def _second_stage(self, phases: Mapping[str, int]) -> "Order":
+        """The same after the first of two stages: more devices may carry traffic by then."""
+        found = copy(self)
+        found.carriers = self.carriers | self.network.carriers(NetworkState(phases))
+        return found
 
     def staged(self, steps: Iterable[Step], bridges: Iterable[Bridge]) -> Iterator[Step]:
         """Yield the steps that change something; for devices that change in two stages, with the cost of each stage."""
@@ -144,7 +153,7 @@ class Order:
     ) -> Iterator[NarrowedRoute]:
         """Yield what changing a group leaves its switches to reach over fewer ports."""
         found: dict[tuple[str, str], int] = {}
-        carrying = [name for name in names if name in self._carriers]
+        carrying = [name for name in names if name in self.carriers]
         parts = [
             (NetworkState({**phases, **{name: targets[name] for name in some}}), some)
             for some in (self._parts(names) if self.network.may_narrow(phases, targets, carrying) else ())
@@ -158,7 +167,8 @@ class Order:
         self, steps: Iterable[Step], bridges: Iterable[Bridge]
     ) -> Iterator[tuple[Step, "Order", Mapping[str, int], Mapping[str, int]]]:
         """Yield each step with the order for its stage, the configurations before it, and those after it."""
-        first, then = copy(self), copy(self)
+        first = copy(self)
+        then = self._second_stage({name: BOTH if name in self.kept else INTENDED for name in self.devices})
         first.devices = self.devices | {bridge.device: bridge.first for bridge in bridges}
         then.devices = self.devices | {bridge.device: bridge.then for bridge in bridges}
         orders: Mapping[Stage, Order] = {"": self, "both": first, "finish": then}
@@ -193,7 +203,7 @@ class Order:
 
     def _narrowed(self, state: NetworkState, whole: NetworkState) -> set[str]:
         """The switches that reach a leaf over fewer ports than both before the change and after the whole of it."""
-        asked = [(state, tuple(self._carriers))]
+        asked = [(state, tuple(self.carriers))]
         found = (self.network.narrowed(before, asked, self._served) for before in (NetworkState(), whole))
         since, until = ({(name, leaf) for name, leaf, _ in routes} for routes in found)
         return {name for name, _ in since & until}
@@ -293,7 +303,7 @@ class Order:
 
     # Sequences
 
-    def _sequence(self, targets: Mapping[str, int], phases: Mapping[str, int] | None = None) -> list[Step]:
+    def sequence(self, targets: Mapping[str, int], phases: Mapping[str, int] | None = None) -> list[Step]:
         """Steps that lead all devices to their targets: each time the first group that loses nothing."""
         state = dict(phases or {})
         steps: list[Step] = []
@@ -333,7 +343,7 @@ class Order:
         groups: list[tuple[list[str], set[str]]] = []
         of_role = [name for name in names if self.devices[name].role == role]
         for name in sorted(of_role, key=lambda one: natural((one,))):
-            if name not in self._carriers:
+            if name not in self.carriers:
                 idle.append(name)
                 continue
             served = depends_on(self.devices[name], self._fabric)
@@ -365,7 +375,8 @@ class Order:
             )
             lost = either(lost, self._lost(self._wanted, outlook))
             paths = min(paths, _fewest_paths(outlook))
-        return Cost(during, lost, seconds, paths)
+        only = tuple(one & ~other for one, other in zip(during, lost, strict=True))
+        return Cost(only, lost, seconds, paths)
 
     def _waiting(self, phases: Mapping[str, int], done: NetworkState, name: str) -> list[str]:
         """The ports whose session carries routes before the device's change and in the end, but not in between.
@@ -425,7 +436,7 @@ class Order:
 
     def _parts(self, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield which of a group may have changed before the others: each end of it, and all."""
-        moving = [name for name in names if name in self._routing and (name in self._carriers or len(names) == 1)]
+        moving = [name for name in names if name in self._routing and (name in self.carriers or len(names) == 1)]
         if not any(name in self._routing for name in names):
             return
         if len(moving) > 1:

@@ -1,6 +1,6 @@
 """How the health gate judges the rails of a host."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -17,6 +17,7 @@ from tests.deploy.fake import FakeDevice, FakeHostDriver, Time
 
 FABRIC = intents.fabric(intents.values())
 HOST = FABRIC.hosts[0]
+OWNERS = {nic.address: host.name for host in FABRIC.hosts for nic in host.nics}
 WELL = RailState("rail0", is_configured=True, is_dark=False, problems=(), answers=(), address="10.0.0.1")
 
 
@@ -36,7 +37,19 @@ def others(question: GateQuestion) -> GateAnswer:
     return GateAnswer("inconclusive", (f"{question.device} is another's",))
 
 
-def judged(before: RailState, *after: RailState, time_limit_s: float = 0.0) -> GateAnswer:
+@dataclass
+class Lost:
+    """A prediction that some addresses are out of reach."""
+
+    addresses: Collection[str]
+
+    def reaches(self, _source: str, target: str) -> bool:
+        return target in OWNERS and target not in self.addresses
+
+
+def judged(
+    before: RailState, *after: RailState, time_limit_s: float = 0.0, prediction: Lost | None = None
+) -> GateAnswer:
     time = Time()
     gate = HostGate(FABRIC, others, clock=time.clock)
     reader = Reader(seen=[before])
@@ -44,7 +57,8 @@ def judged(before: RailState, *after: RailState, time_limit_s: float = 0.0) -> G
     sample = gate(question)
     assert sample.is_healthy
     reader.seen = list(after)
-    return gate(replace(question, moment=Moment.AFTER, sample=sample.sample, time_limit_s=time_limit_s))
+    asked = replace(question, moment=Moment.AFTER, sample=sample.sample, time_limit_s=time_limit_s)
+    return gate(replace(asked, prediction=prediction))
 
 
 def called(rail: int = 0) -> tuple[str, ...]:
@@ -95,6 +109,17 @@ def test_what_answered_before_must_answer_and_one_host_of_a_kind_is_enough() -> 
         f"{HOST.name}: rail0: {lost}; before, {', '.join(sorted((across, another)))} did",
     )
     assert judged(WELL, WELL).is_healthy  # none answered before
+
+
+def test_what_is_predicted_to_be_out_of_reach_need_not_answer() -> None:
+    leaf, far, other, across, another = called()
+    before = replace(WELL, answers=(leaf, far, across))
+    assert judged(before, replace(WELL, answers=(leaf, across)), prediction=Lost({far, other})).is_healthy
+    assert judged(before, replace(WELL, answers=(across,)), prediction=Lost({far, other})).reasons == (
+        f"{HOST.name}: rail0: its leaf does not answer any more; before, {leaf} did",
+    )
+    assert judged(before, WELL, prediction=Lost({far, other, across, another})).is_healthy
+    assert not judged(before, WELL, prediction=Lost({})).is_healthy
 
 
 def test_it_waits_for_rails_that_come_back() -> None:

@@ -292,6 +292,23 @@ def test_a_step_names_what_its_switches_reach_over_fewer_ports_after_it(
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
+def test_spines_that_carry_traffic_by_the_second_stage_change_one_by_one(platform: str) -> None:
+    """Two of three spines are drained at first, so both carry nothing; when the third has gone, they carry all."""
+    drained = {"overrides": {name: {"drain": True} for name in ("spine01", "spine02")}}
+    found = transition(platform, merged(EDITS["three spines"], drained), EDITS["new AS numbers"])
+    spines = [step.devices for step in found.plan.steps if step.stage == "finish" and step.devices[0][:5] == "spine"]
+    assert spines == [("spine01",), ("spine02",)]
+    assert_loses_only_what_it_names(found)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_hosts_change_after_their_leaves_where_that_costs_no_more(platform: str) -> None:
+    found = transition(platform, {}, EDITS["vlan"])
+    assert [step.devices for step in found.plan.steps][-1] == ("gpu11", "gpu12")
+    assert_loses_only_what_it_names(found)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_switch_that_was_not_read_keeps_what_it_is_known_to_run(platform: str) -> None:
     found = needs_order(platform, "higher ceilings")
     fabric, name = found.fabrics[-1], "leaf02"
