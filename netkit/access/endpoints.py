@@ -38,7 +38,9 @@ def listed_endpoints(
     passwords = _Passwords()
     found = {}
     for name, platform, host, intended_user in devices:
-        account = accounts.setdefault(platform, settings.platform(platform))
+        if platform not in accounts:
+            accounts[platform] = settings.platform(platform)
+        account = accounts[platform]
         transport = _transport(account, platform)
         port = account.port or ACCESS[platform].ports[transport]
         user = account.user or intended_user or ACCESS[platform].user

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from netkit import __version__
 from netkit import plan as planning
+from netkit.design import Fabric
 from netkit.design.select import Device
 from netkit.errors import NetkitError, Problem
 from netkit.facts import Absent, Counters, Facts, Observation, Sample, Snapshot, serial
@@ -252,6 +253,14 @@ BESIDE = ("system",)
 """What reports show of each device, also where no check of several devices reads it."""
 UNDECLARED = "reads other devices without declaring it: add reads=[…] to its decorator"
 HEAD, RESULTS, FACTS = b"H", b"R", b"F"
+
+
+def prepare(fabric: Fabric) -> None:
+    """Compute in a worker what each of its jobs needs, for their processes to inherit."""
+    for kind in KINDS:
+        _adapter(kind)
+    _sample_adapter()
+    _ = fabric.far_ends, fabric.speeds_gbps
 
 
 def answered(

@@ -19,7 +19,7 @@ from netkit import private
 from netkit.design.select import Device
 from netkit.errors import NetkitError, Problem
 from netkit.facts import Absent, Observation, Sample, serial
-from netkit.fleet import site_deploy
+from netkit.fleet import checking, site_deploy
 from netkit.fleet.checking import answered
 from netkit.fleet.job import CheckWork, SiteJob, SnapshotWork, WatchWork
 from netkit.fleet.lease import Note
@@ -348,6 +348,7 @@ class SiteExecutor:
             found = designs.get(opened) or self._open(tree, _inside(tree, job))
             designs.pop(opened, None)
             designs[opened] = found
+            checking.prepare(found.fabric)
         while len(designs) > 1 and (
             len(designs) > MOST_DESIGNS or sum(len(one.fabric.names) for one in designs.values()) > MOST_DEVICES
         ):

@@ -75,7 +75,8 @@ def select(catalog: Catalog, names: Sequence[str]) -> tuple[Check, ...]:
         return tuple(catalog.values())
     chosen: dict[str, Check] = {}
     for name in names:
-        found = {key: check for key, check in catalog.items() if is_meant(key, name)}
+        known_one = catalog.get(name)  # a job names all of its checks
+        found = {name: known_one} if known_one else {key: one for key, one in catalog.items() if is_meant(key, name)}
         if not found:
             known = ", ".join(sorted({key.partition(".")[0] for key in catalog}))
             raise CheckError(

@@ -124,7 +124,8 @@ class DeviceContext:
         """
         if self.still and (place in self.still or place.rpartition("/")[0] in self.still):
             return STUCK
-        found = self.deltas(name).get(place)
+        known = self._deltas.get(name)
+        found = (self.deltas(name) if known is None else known).get(place)
         if self.observation.failure:
             return FAILED if found is None or found.state is CounterState.BASELINE else found
         return MISSING if found is None else found
@@ -156,12 +157,13 @@ class CheckContext:
         """Every device to judge, reached or not."""
         wanted = (name for name in self.fabric.names if self.names is None or name in self.names)
         found = {name: self._context_of(name) for name in wanted}
-        for link in self.fabric.cables():
-            near, far = found.get(link.device), found.get(link.peer)
-            if near is not None and far is not None and not (_counts(near, link.port) and _counts(far, link.peer_port)):
-                ends = (near.observation.samples, link.port), (far.observation.samples, link.peer_port)
-                near.still.update([link.port] if still(near.deltas, far.deltas, *ends) else [])
-                far.still.update([link.peer_port] if still(far.deltas, near.deltas, *reversed(ends)) else [])
+        for near in found.values():
+            for port in near.cabled:
+                end = self.far(near.name, port)
+                far = found.get(end.device) if end else None
+                if end and far and not (_counts(near, port) and _counts(far, end.port)):
+                    ends = (near.observation.samples, port), (far.observation.samples, end.port)
+                    near.still.update([port] if still(near.deltas, far.deltas, *ends) else [])
         for device in found.values():
             if device.still:  # all counters of a device are read together, so silent ports are suspect too
                 counts = [device.deltas(name) for name in ("rx_bytes", "tx_bytes")]
