@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from operator import attrgetter
 
 from netkit.design import Host, Switch
 from netkit.design.fabric import CableEnd
@@ -127,20 +128,21 @@ def lookups(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     if isinstance(found, Absent):
         return
     by_nic = {(one.interface, one.destination): one for one in found if not one.source}
-    for one in found:
+    for one in filter(attrgetter("source"), found):
         nic, far = device.nics.get(one.interface), ends.get(one.destination)
-        if not one.source:
-            continue
         if nic is None or far is None:
             yield skip(one.interface, f"{one.destination} is not of this fabric")
             continue
         text, end = wrong(context, one, nic, far), CableEnd(device.name, nic.interface)
+        if not text:
+            yield PASSED
+            continue
         unsourced = by_nic.get((one.interface, one.destination))
         is_rule = unsourced is not None and not wrong(context, unsourced, nic, far)
         what = f"the rule for {one.source}" if is_rule else f"a route of {end}"
         cause = f"{what} {'is missing' if one.failure else 'leads elsewhere'}"
         where = f"to {one.destination} of rail {far.rail}{f' from {one.source}' if is_rule else ''}: {text}"
-        yield fail(nic.interface, where, LOOKUP_REMEDY, cause=cause, explains=[astray(end)]) if text else PASSED
+        yield fail(nic.interface, where, LOOKUP_REMEDY, cause=cause, explains=[astray(end)])
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=["links.up"])

@@ -15,6 +15,10 @@ def _network(address: str, length: int) -> IPv4Network | IPv6Network:
     return ip_network(f"{address}/{length}", strict=False)
 
 
+_address = lru_cache(maxsize=1024)(ip_address)
+"""Most hosts are asked for the same destinations."""
+
+
 def wrong(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> str:
     """What is wrong with the answer; empty if it is as designed."""
     if context.fabric.cross_rail == "blocked" and far.rail != nic.rail:
@@ -28,7 +32,7 @@ def wrong(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> str:
     is_ipv6 = ":" in lookup.destination
     address, length = (nic.address_v6, nic.prefix_length_v6) if is_ipv6 else (nic.address, nic.prefix_length)
     own = _network(address, length)
-    wanted = "" if ip_address(lookup.destination) in own else nic.gateway_v6 if is_ipv6 else nic.gateway
+    wanted = "" if _address(lookup.destination) in own else nic.gateway_v6 if is_ipv6 else nic.gateway
     if lookup.gateway == wanted:
         return ""
     shown = lookup.gateway or "no gateway, as if it were on-link"

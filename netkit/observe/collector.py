@@ -115,8 +115,10 @@ def target(platform: str, subject: ViewSubject, *, source: str = NATIVE, is_ligh
         registry.part(platform, "facts") if is_native else importlib.import_module(f"netkit.platforms.{source}.facts")
     )
     found: tuple[View, ...] = module.views(subject)
-    views = tuple(_on_ports(view, subject) for view in found if not (is_light and view.is_costly))
-    return Target(subject.device, platform, views, has_config=is_native)
+    asked = [view for view in found if not (is_light and view.is_costly)]
+    costly = [view for view in asked if view.is_costly and not view.fallback]
+    views = (_on_ports(view, subject) for view in asked if not any(map(view.is_within, costly)))
+    return Target(subject.device, platform, tuple(views), has_config=is_native)
 
 
 def _on_ports(view: View, subject: ViewSubject) -> View:

@@ -59,7 +59,9 @@ def table(found: object, *path: str) -> Shown:
 
 def named(found: object, *path: str) -> Iterator[tuple[str, Shown]]:
     """Yield the objects within the object at a path, by name."""
-    yield from ((name, one) for name, one in table(found, *path).items() if isinstance(one, dict))
+    for name, one in table(found, *path).items():
+        if isinstance(one, dict):
+            yield name, one
 
 
 def rows(found: object) -> list[Shown]:

@@ -82,7 +82,10 @@ class View:
     parse: Callable[..., "Facts"] = field(repr=False)
     """Outputs of the commands, in order → facts. A failed command yields an empty text."""
     is_costly: bool = False
-    """Whether it is slow on a real device; the light profile skips it."""
+    """Whether it is slow on a real device; the light profile skips it.
+
+    Quick views whose facts and commands are all among its own give nothing more, and are skipped beside it.
+    """
     fallback: "View | None" = None
     """Fallback for devices that answer these commands but expose nothing."""
 
@@ -90,6 +93,10 @@ class View:
     def counts(self) -> bool:
         """Whether it is read at both ends of a measurement window."""
         return "counters" in self.yields
+
+    def is_within(self, other: "View") -> bool:
+        """Whether another view gives all of its facts from its commands and more."""
+        return self.yields <= other.yields and frozenset(self.commands) < frozenset(other.commands)
 
 
 class Viewer(Protocol):

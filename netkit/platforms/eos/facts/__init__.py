@@ -58,7 +58,7 @@ NO_LENGTHS = Absent("EOS shows queue lengths only where the queue monitor is con
 
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
-    ports, lossless = subject.ports, subject.lossless
+    ports, lossless = dict.fromkeys(subject.ports), subject.lossless
     return (
         _view(_system, ("system", "buffers"), interface.VERSION, interface.HOSTNAME),
         _view(file_systems, ("file_systems",), interface.FILE_SYSTEMS),

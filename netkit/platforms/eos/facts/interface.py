@@ -59,7 +59,7 @@ def long_name(name: str) -> str:
     return SHORT.sub(LONG, name.strip(), count=1)
 
 
-def is_port(name: str, in_use: tuple[str, ...] = ()) -> bool:
+def is_port(name: str, in_use: Collection[str] = ()) -> bool:
     """Whether an interface is a front-panel port, and one of those in use if any are given."""
     return name in in_use if in_use else NAME.fullmatch(name) is not None
 
@@ -291,7 +291,7 @@ DOWN = "linkDown"
 Counts = dict[str, dict[str, int]]
 
 
-def lines(phy: str, in_use: tuple[str, ...]) -> Facts:
+def lines(phy: str, in_use: Collection[str]) -> Facts:
     """Parse bit error rates and FEC counters."""
     line_side: dict[str, Shown] = {}
     for port, one in named(parsed(phy), "interfacePhyStatuses"):

@@ -1,11 +1,11 @@
 """Parsers of EOS's transceivers and counters."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Literal
 
-from netkit.facts import Absent, Counters, Facts
+from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module, Quantity
 from netkit.platforms.eos.facts.interface import (
@@ -46,7 +46,7 @@ MODULE = re.compile(r"(?:name|port|interface)\s*:?\s*(Et\S+?):?\s*", re.IGNORECA
 FIRMWARE = re.compile(r"\s*(?:\w+ )?firmware (?:version|revision)\s*:\s*(\S+)\s*", re.IGNORECASE)
 
 
-def modules(thresholds: str, inventory: str, hardware: str, ports: tuple[str, ...]) -> Facts:
+def modules(thresholds: str, inventory: str, hardware: str, ports: Iterable[str]) -> Facts:
     """Build the modules of the ports in use, and of all other ports that show one."""
     optics = {name: one for name, one in named(parsed(thresholds), "interfaces") if is_port(name)}
     slots = dict(named(parsed(inventory), "xcvrSlots"))
@@ -69,7 +69,8 @@ def modules(thresholds: str, inventory: str, hardware: str, ports: tuple[str, ..
 
 @lru_cache(maxsize=1024)
 def _limits(*levels: float | None) -> Limits:
-    return Limits(*levels) if any(level is not None for level in levels) else NO_LIMITS
+    """The limits of a module; 0 means that it has none."""
+    return Limits(*(level or None for level in levels)) if any(levels) else NO_LIMITS
 
 
 def _module(shown: Shown, slot: Shown, mine: range, version: str) -> Module | None:
@@ -77,10 +78,7 @@ def _module(shown: Shown, slot: Shown, mine: range, version: str) -> Module | No
         return Module(is_present=False) if slot else None
     parameters = {QUANTITIES[key]: one for key, one in named(shown, "parameters") if key in QUANTITIES}
     media = text(shown.get("mediaType"))
-    limits = {}
-    for key, one in parameters.items():
-        values = table(one, "threshold")  # 0 means that the module has no limit
-        limits[key] = _limits(*(number(values.get(word)) or None for word in LEVELS))
+    limits = {key: _limits(*map(number, map(table(one, "threshold").get, LEVELS))) for key, one in parameters.items()}
     return Module(
         kind=_kind(media or text(slot.get("modelName")), is_lit="rx_dbm" in parameters),
         identifier=media,
@@ -148,19 +146,19 @@ QUEUE = {
     "queue_tx_bytes": "enqueuedBytes",
     "queue_drops": "droppedPackets",
 }
-Found = Iterator[tuple[str, str, int]]
-"""Name, place, count."""
-Ports = tuple[str, ...]
+Ports = Mapping[str, object]
 """The ports in use, the only ones whose counters are kept; empty: all."""
+Counts = dict[str, dict[str, int]]
+"""Name → place → count."""
 
 
 def ports(shown: str, in_use: Ports) -> Facts:
-    found = []
+    found: Counts = {name: {} for name in PORT}
     for port, one in named(parsed(shown), "interfaces"):
-        counts = table(one, "interfaceCounters")
-        for name, keys in PORT.items() if is_port(port, in_use) else ():
-            if (count := _sum([whole(counts.get(key)) for key in keys])) is not None:
-                found.append((name, port, count))
+        if is_port(port, in_use):
+            counts = table(one, "interfaceCounters")
+            for name, keys in PORT.items():
+                _add(found[name], port, [whole(counts.get(key)) for key in keys])
     return _counters(found, INTERFACES)
 
 
@@ -175,68 +173,65 @@ def storms(shown: str, in_use: Ports, lossless: tuple[int, ...]) -> Facts:
     answer = parsed(shown)
     if not isinstance(table(answer).get("interfaces"), dict):
         return Facts(counters=Absent(f"{WATCHDOG} cannot be read"))
-    none = ((name, place(port, number), 0) for name in STORM for port in in_use for number in lossless)
-    return _counters((*none, *_numbered(named(answer, "interfaces"), in_use, "txQueues", STORM)), WATCHDOG)
+    found = _numbered(named(answer, "interfaces"), in_use, "txQueues", STORM)
+    none = {place(port, number): 0 for port in in_use for number in lossless}
+    return _counters({name: {**none, **counts} for name, counts in found.items()}, WATCHDOG)
 
 
-def _numbered(shown: Iterable[tuple[str, Shown]], in_use: Ports, key: str, names: Mapping[str, str]) -> Found:
+def _numbered(shown: Iterable[tuple[str, Shown]], in_use: Ports, key: str, names: Mapping[str, str]) -> Counts:
+    found: Counts = {name: {} for name in names}
     for port, one in shown:
         for index, counts in named(one, key) if is_port(port, in_use) else ():
-            for name, word in names.items() if index.isdecimal() else ():
-                count = whole(counts.get(word))
-                if count is not None:
-                    yield name, place(port, index), count
+            if index.isdecimal():
+                at = place(port, index)
+                for name, word in names.items():
+                    _add(found[name], at, [whole(counts.get(word))])
+    return found
 
 
 def marks(shown: str, in_use: Ports) -> Facts:
     """Parse ECN-marked packets by queue. A dash means not counted, which is not zero."""
-    found = (
-        ("queue_ecn_marked", place(port, queue), marked)
+    found = {
+        place(port, queue): marked
         for port, one in named(parsed(shown), "intfQueueCounters")
         if is_port(port, in_use)
         for queue, count in table(one, "queueCounters").items()
         if queue.isdecimal() and (marked := whole(count)) is not None
-    )
-    return _counters(found, ECN_COUNTERS)
+    }
+    return _counters({"queue_ecn_marked": found}, ECN_COUNTERS)
 
 
 def queues(shown: str, in_use: Ports) -> Facts:
     """Parse queue counters, summed over drop precedences; classes that modular switches count together are skipped."""
-    found = []
+    found: Counts = {name: {} for name in QUEUE}
     for port, one in named(parsed(shown), "egressQueueCounters", "interfaces"):
         for name, classes in table(one, "ucastQueues", "trafficClasses").items() if is_port(port, in_use) else ():
             queue = name.removeprefix("TC")
             precedences = [one for one in table(classes, "dropPrecedences").values() if isinstance(one, dict)]
-            if not (precedences and queue.isascii() and queue.isdecimal()):
-                continue
-            at = place(port, queue)
-            for counter, key in QUEUE.items():
-                if (count := _sum([whole(one.get(key)) for one in precedences])) is not None:
-                    found.append((counter, at, count))
+            if precedences and queue.isascii() and queue.isdecimal():
+                at = place(port, queue)
+                for counter, key in QUEUE.items():
+                    _add(found[counter], at, [whole(one.get(key)) for one in precedences])
     return _counters(found, QUEUES)
 
 
-def _sum(counts: Sequence[int | None]) -> int | None:
-    """Add up counts; None if one is missing."""
-    if len(counts) == 1:
-        return counts[0]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+def _add(found: dict[str, int], at: str, counts: list[int | None]) -> None:
+    """Add the sum of some counts, unless one is missing."""
+    count = counts[0] if len(counts) == 1 else None if None in counts else sum(filter(None, counts))
+    if count is not None:
+        found[at] = count
 
 
 def arrivals(shown: str, in_use: Ports) -> Facts:
     """Parse ingress drops of ports that ran out of buffer."""
-    found = (
-        ("port_buffer_drops", port, dropped)
+    found = {
+        port: dropped
         for port, row in cells(shown)
         if (dropped := whole(row.get("InDropped"))) is not None and is_port(port, in_use)
-    )
-    return _counters(found, QUEUE_DROPS)
+    }
+    return _counters({"port_buffer_drops": found}, QUEUE_DROPS)
 
 
-def _counters(found: Iterable[tuple[str, str, int]], command: str) -> Facts:
-    counters: dict[str, dict[str, int]] = {}
-    for name, at, count in found:
-        counters.setdefault(name, {})[at] = count
-    found_any: Counters | Absent = counters or Absent(f"{command} shows no counters")
-    return Facts(counters=found_any)
+def _counters(found: Counts, command: str) -> Facts:
+    counters = {name: counts for name, counts in found.items() if counts}
+    return Facts(counters=counters or Absent(f"{command} shows no counters"))

@@ -1,7 +1,7 @@
 """Operational QoS of EOS: PFC and its watchdog from `show priority-flow-control`, the rest from the configuration."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -14,6 +14,8 @@ from netkit.platforms.eos.facts.interface import PFC, RUNNING, cells, flow_contr
 from netkit.platforms.eos.model import FILE, MODEL
 from netkit.platforms.json_access import named, parsed, whole
 
+RECENT = 64
+"""Answers kept parsed, since several views read the same: twice as many as devices are read at a time."""
 TIMES = re.compile(r"The PFC watchdog (timeout|recovery-time) is (\d{1,6}(?:\.\d{1,6})?) second", re.ASCII)
 ACTION = re.compile(r"The PFC watchdog action is (\S+)")
 OVERRIDE = re.compile(r"The PFC watchdog override action drop is true")
@@ -42,6 +44,7 @@ class Pfc:
     """Whether the chip supports it: a virtual switch accepts the configuration nevertheless."""
 
 
+@lru_cache(maxsize=RECENT)
 def pfc(output: str) -> Pfc:
     """Parse `show priority-flow-control`, of whose table two forms are known."""
     times = {name: round(float(seconds) * 1000) for name, seconds in TIMES.findall(output)}
@@ -127,14 +130,17 @@ class Profiles:
 
     def __init__(self, found: Mapping[str, Lines]) -> None:
         self._found = found
-        self._known: dict[tuple[tuple[Path, str], ...], Profile] = {}
+        self._by_lines: dict[tuple[tuple[Path, str], ...], Profile] = {}
+        self._by_port: dict[str, Profile] = {}
 
     def of(self, port: str) -> Profile:
-        lines = self._found.get(f"interface {port}", {})
-        own = tuple((path, value) for path, value in lines.items() if path and path[0].startswith(OWN))
-        if own not in self._known:
-            self._known[own] = profile(self._found, dict(own))
-        return self._known[own]
+        if port not in self._by_port:
+            lines = self._found.get(f"interface {port}", {})
+            own = tuple((path, value) for path, value in lines.items() if path and path[0].startswith(OWN))
+            if own not in self._by_lines:
+                self._by_lines[own] = profile(self._found, dict(own))
+            self._by_port[port] = self._by_lines[own]
+        return self._by_port[port]
 
 
 def profile(found: Mapping[str, Lines], own: Lines) -> Profile:
@@ -198,22 +204,24 @@ BALANCE = "ip hardware fib load-balance distribution"
 MODE = re.compile(r"load balance distribution:? (\w+)", re.IGNORECASE)
 DYNAMIC = "dynamic"
 UNREADABLE = Absent(f"{RUNNING} cannot be read")
-RECENT = 64
-"""Configurations kept parsed, since several views read the same: twice as many as devices are read at a time."""
 
 
-def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Facts:
+def qos(running: str, status: str, pauses: str, in_use: Collection[str]) -> Facts:
     found, shown, whole_port = _sections(running), pfc(status), flow_control(pauses)
     if found is None:
         return Facts(qos=UNREADABLE)
     maps, profiles = _Maps(found), Profiles(found)
-    return Facts(
-        qos={
-            port: _qos_port(profiles.of(port), _lossless(profiles.of(port), shown, port), maps, whole_port.get(port))
-            for port in _ports(found)
-            if is_port(port, in_use)
-        }
-    )
+    known: dict[tuple[int, frozenset[int] | None, bool | None], PortQos] = {}
+    """The same for ports of the same profile."""
+    by_port = {}
+    for port in _ports(found):
+        if is_port(port, in_use):
+            own, is_global_pause = profiles.of(port), whole_port.get(port)
+            alike = id(own), _lossless(own, shown, port), is_global_pause
+            if alike not in known:
+                known[alike] = _qos_port(own, alike[1], maps, is_global_pause)
+            by_port[port] = known[alike]
+    return Facts(qos=by_port)
 
 
 @lru_cache(maxsize=RECENT)
@@ -284,7 +292,7 @@ def _lossless(own: Profile, shown: Pfc, port: str) -> frozenset[int] | None:
     return own.no_drop if own.has_pfc else frozenset()
 
 
-def watchdogs(running: str, status: str, counters: str, ports: tuple[str, ...], lossless: tuple[int, ...]) -> Facts:
+def watchdogs(running: str, status: str, counters: str, ports: Iterable[str], lossless: tuple[int, ...]) -> Facts:
     """Build the watchdog of each priority that is lossless, or is intended to be."""
     found, shown = _sections(running), pfc(status)
     if found is None and shown == Pfc():

@@ -155,9 +155,10 @@ def lookups(text: str, asked: Sequence[tuple[str, str, str]]) -> tuple[Lookup, .
     lines = [line for line in answers.splitlines() if line.strip()]
     if not mark or len(lines) + len(failures) != len(asked):
         return Absent("ip route get did not answer every lookup")
-    found = iter(lines)
+    routes = document(f"[{','.join(lines)}]")  # a reader for each takes most of the time
+    found = iter(routes if isinstance(routes, list) and len(routes) == len(lines) else map(document, lines))
     return tuple(
-        Lookup(*one, failure=failures[number]) if number in failures else _lookup(one, next(found, ""))
+        Lookup(*one, failure=failures[number]) if number in failures else _lookup(one, next(found, None))
         for number, one in enumerate(asked, 1)
     )
 
@@ -176,8 +177,8 @@ def _failures(errors: str) -> dict[int, str]:
     return found
 
 
-def _lookup(asked: tuple[str, str, str], line: str) -> Lookup:
-    route = next(iter(members(document(line))), None)
+def _lookup(asked: tuple[str, str, str], shown: object) -> Lookup:
+    route = next(iter(members(shown)), None)
     if route is None:
         return Lookup(*asked, failure="the answer of ip route get cannot be read")
     kind = word(route, "type")
@@ -327,13 +328,14 @@ class CounterTable:
     def rows(self, rows: Rows, names: Mapping[str, str], at: str) -> None:
         """Add the counters of the rows with known names."""
         for row, name in names.items():
-            self.write(name, at, rows.get(row))
+            if row in rows:
+                self.write(name, at, rows[row])
 
     def known(self, rows: Rows, names: Mapping[str, str], at: str) -> None:
         """Add those that are not there yet: names of another driver for the same."""
         for row, name in names.items():
-            if at not in self.counters.get(name, {}):
-                self.write(name, at, rows.get(row))
+            if row in rows and at not in self.counters.get(name, {}):
+                self.write(name, at, rows[row])
 
 
 def counters(tree: Tree, cards: Sequence[Card], statistics: str, fec: str) -> Counters | Absent:
@@ -341,8 +343,8 @@ def counters(tree: Tree, cards: Sequence[Card], statistics: str, fec: str) -> Co
     table = CounterTable()
     driver, corrections = sections(statistics), sections(fec)
     for card in cards:
-        kernel = _below(tree, f"{card.net}/statistics")
-        queue = _below(tree, f"{card.port}/hw_counters")
+        kernel = _files(tree, f"{card.net}/statistics", (*KERNEL, *ALWAYS_KERNEL))
+        queue = _files(tree, f"{card.port}/hw_counters", (*QUEUE, *QUEUE_OF_OTHERS))
         table.rows(queue, QUEUE, card.interface)
         table.known(queue, QUEUE_OF_OTHERS, card.interface)
         table.rows(kernel, ALWAYS_KERNEL, card.interface)
@@ -366,8 +368,9 @@ def counts(text: str) -> dict[str, int]:
     return found
 
 
-def _below(tree: Tree, folder: str) -> dict[str, int]:
-    found = {name: whole(text) for name, text in tree.below(folder)}
+def _files(tree: Tree, folder: str, names: Iterable[str]) -> dict[str, int]:
+    """The counts in files of a folder."""
+    found = {name: whole(tree.files.get(f"{folder}/{name}")) for name in names}
     return {name: count for name, count in found.items() if count is not None}
 
 

@@ -276,7 +276,7 @@ def module(rows: ModuleRows) -> Module:
         temperature_c=_first(rows.get("Module temperature", "")) if kind != "copper" else None,
         voltage_v=_first(rows.get("Module voltage", "")) if kind != "copper" else None,
         lanes=lanes if kind == "optic" else measured(lanes),
-        limits=_limits(rows) if kind != "copper" else {},
+        limits=_limits(*(row for row in rows.items() if row[0].endswith("threshold"))) if kind != "copper" else {},
     )
 
 
@@ -319,10 +319,12 @@ def _flags(value: str | None, lanes: Iterable[int]) -> Mapping[int, bool | None]
     return dict.fromkeys(lanes, False if value == "None" else YES_NO.get(value))
 
 
-def _limits(rows: ModuleRows) -> Mapping[Quantity, Limits]:
+@lru_cache(maxsize=RECENT)
+def _limits(*thresholds: tuple[str, str]) -> Mapping[Quantity, Limits]:
+    """Parse the limits, which modules of a kind share."""
     found: dict[Quantity, dict[str, float | None]] = {}
-    for key, value in rows.items():
-        match = LIMIT.match(key) if key.endswith("threshold") else None
+    for key, value in thresholds:
+        match = LIMIT.match(key)
         if match and match[1] in QUANTITIES:
             name = QUANTITIES[match[1]]
             level = light(value) if name in {"rx_dbm", "tx_dbm"} else _first(value)

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from netkit.facts import Absent
 from netkit.facts.qos import Ecn, PortQos
-from netkit.platforms.linux.facts.reading import Card, Tree, number, pairs, plain, sections, whole
+from netkit.platforms.linux.facts.reading import RECENT, Card, Tree, number, pairs, plain, sections, whole
 
 APP_SHOWN = "app was shown"
 """Printed after `dcb app show`, whose output is empty without entries."""
@@ -58,6 +59,12 @@ def is_mlnx_qos(text: str) -> bool:
     return TRUST.search(plain(text)) is not None
 
 
+@lru_cache(maxsize=RECENT)
+def _tool(text: str) -> PortQos:
+    """Parse the output of either tool, which is mostly the same for all NICs."""
+    return parse_mlnx_qos(text) if is_mlnx_qos(text) else parse_dcb(text)
+
+
 def parse_mlnx_qos(text: str) -> PortQos:
     """Parse the output of `mlnx_qos`."""
     output = plain(text)
@@ -106,11 +113,9 @@ def qos(tree: Tree, cards: Sequence[Card], shown: str, pause: str) -> Mapping[st
     for card in cards:
         if card.interface not in outputs:
             continue
-        output = outputs[card.interface]
-        one = parse_mlnx_qos(output) if is_mlnx_qos(output) else parse_dcb(output)
         # 802.3x pause in any direction
         states = {value for key, value in pairs(pauses.get(card.interface, "")) if key in {"RX", "TX"}} & {"on", "off"}
-        one = replace(one, is_global_pause="on" in states if states else None)
+        one = replace(_tool(outputs[card.interface]), is_global_pause="on" in states if states else None)
         found[card.interface] = _with_driver(one, tree, card)
     known = {name: one for name, one in found.items() if one != PortQos()}
     return known or Absent("neither mlnx_qos nor dcb shows the QoS of any NIC")

@@ -79,20 +79,13 @@ def word(found: Mapping[str, Any], key: str) -> str:
 
 def sections(text: str) -> dict[str, str]:
     """Split output by NIC; NICs for which the command failed are dropped."""
-    found: dict[str, str] = {}
-    name, rows = "", list[str]()
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            if name:
-                rows.append(line)
-        elif line.startswith(BEGIN):
-            name, rows = line.removeprefix(BEGIN).strip(), []
-        elif line.startswith(END):
-            if name and line.removeprefix(END).strip() == "0" and any(row.strip() for row in rows):
-                found[name] = "\n".join(rows)
-            name = ""
-        elif name:
-            rows.append(line)
+    lines = "\n".join(text.splitlines()) if "\r" in text else text
+    found = {}
+    for part in f"\n{lines}".split(f"\n{BEGIN}")[1:]:
+        head, _, rest = part.partition("\n")
+        rows, mark, end = f"\n{rest}".partition(f"\n{END}")
+        if mark and (name := head.strip()) and end.partition("\n")[0].strip() == "0" and rows.strip():
+            found[name] = rows[1:]
     return found
 
 
@@ -106,10 +99,13 @@ def pairs(text: str, separator: str = ":") -> Iterator[tuple[str, str]]:
 
 PCI = "/sys/bus/pci/devices"
 CLASS = "/sys/class"
+AFTER = chr(ord("/") + 1)
+"""What sorts right behind the paths in a folder."""
 LAST = "/end"
 """A marker after the last file, which truncated output lacks."""
 CONF = "/proc/sys/net/ipv4/conf"
 SYSCTLS = ("rp_filter", "arp_ignore", "arp_announce")
+LINE = re.compile(r"^(/[^\0\n]*)\0(.*)", re.MULTILINE)
 SLOT = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
 PF_PORT = re.compile(r"p\d+\Z")
 
@@ -136,6 +132,15 @@ class Tree:
                 return
             yield path.removeprefix(head), self.files[path].strip()
 
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder, sorted."""
+        head, paths, found = f"{folder}/", self._paths, list[str]()
+        at = bisect_left(paths, head)
+        while at < len(paths) and paths[at].startswith(head):
+            found.append(paths[at].removeprefix(head).partition("/")[0])
+            at = bisect_left(paths, f"{head}{found[-1]}{AFTER}", at + 1)
+        return sorted(found)
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
@@ -160,13 +165,16 @@ class Card:
 @lru_cache(maxsize=RECENT)
 def parse(text: str) -> Tree:
     """Parse the output of `grep -aZ`: path, NUL, a line of the file; empty if it is truncated."""
-    found: dict[str, list[str]] = {}
-    for line in text.split("\n"):
-        path, mark, rest = line.partition("\0")
-        if mark and path.startswith("/"):
-            found.setdefault(path, []).append(rest.rstrip("\r"))
+    found: dict[str, str] = {}
+    further: dict[str, list[str]] = {}
+    for path, line in LINE.findall(text):
+        if path in found:
+            further.setdefault(path, []).append(line.rstrip("\r"))
+        else:
+            found[path] = line.rstrip("\r")
     is_whole = found.pop(LAST, None) is not None
-    return Tree({path: "\n".join(lines) for path, lines in found.items()} if is_whole else {})
+    found |= {path: "\n".join((found[path], *lines)) for path, lines in further.items() if path in found}
+    return Tree(found if is_whole else {})
 
 
 @lru_cache(maxsize=RECENT)
@@ -175,8 +183,7 @@ def cards(tree: Tree, nics: tuple[SubjectNic, ...]) -> tuple[Card, ...]:
     found = {}
     for nic in nics:
         folder = f"{PCI}/{nic.pci}"
-        names = sorted({path.partition("/")[0] for path, _ in tree.below(f"{folder}/net")})
-        rdmas = sorted({path.partition("/")[0] for path, _ in tree.below(f"{folder}/infiniband")})
+        names, rdmas = tree.names(f"{folder}/net"), tree.names(f"{folder}/infiniband")
         if names:
             # Representors of functions are listed beside the port itself.
             ports = (one for one in names if PF_PORT.match(tree.text(f"{folder}/net/{one}/phys_port_name")))
