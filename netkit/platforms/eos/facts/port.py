@@ -106,15 +106,21 @@ def _first(parameter: Shown) -> float | None:
     return next((found for one in table(parameter, "channels").values() if (found := number(one)) is not None), None)
 
 
+@lru_cache(maxsize=256)
+def _lane(name: str) -> int:
+    """The number of a lane; 0 if it is not one."""
+    is_number = name.isascii() and name.isdecimal() and len(name) <= 2
+    return int(name) if is_number and int(name) <= MOST_LANES else 0
+
+
 def _lanes(parameters: Mapping[Quantity, Shown], mine: range) -> dict[int, Lane]:
     quantities: tuple[Quantity, ...] = ("rx_dbm", "tx_dbm", "bias_ma")
     read: dict[Quantity, dict[int, float]] = {}
     for key in quantities:
         channels = {
-            int(lane): value
-            for lane, shown in table(parameters.get(key, {}), "channels").items()
-            if lane.isascii() and lane.isdecimal() and len(lane) <= 2 and 0 < int(lane) <= MOST_LANES
-            if (value := number(shown)) is not None
+            lane: value
+            for name, shown in table(parameters.get(key, {}), "channels").items()
+            if (lane := _lane(name)) and (value := number(shown)) is not None
         }
         read[key] = own(channels, mine)
     numbers = sorted({lane for values in read.values() for lane in values})
