@@ -736,8 +736,8 @@ class Fabric:
         yield from self.access_links()
 
     @cached_property
-    def far_ends(self) -> Mapping[CableEnd, CableEnd]:
-        """The other end of each cable, from both ends."""
+    def far_ends(self) -> Mapping[tuple[str, str], CableEnd]:
+        """The other end of each cable, from both ends: device and port."""
         pairs = [(CableEnd(one.device, one.port), CableEnd(one.peer, one.peer_port)) for one in self.cables()]
         return {**dict(pairs), **{far: near for near, far in pairs}}
 

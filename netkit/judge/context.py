@@ -198,7 +198,7 @@ class CheckContext:
 
     def far(self, device: str, port: str) -> CableEnd | None:
         """What a port is cabled to by design."""
-        return self.fabric.far_ends.get(CableEnd(device, port))
+        return self.fabric.far_ends.get((device, port))
 
     def cable(self, device: str, port: str) -> str:
         """The name of a cable, the same from both ends; empty if there is none by design."""

@@ -43,7 +43,7 @@ class Notifying:
 
     def decider(self, context: CheckContext, judged: Judged, extent: Extent) -> Decide:
         """The function that decides, when a run is stored, which notifications to queue."""
-        peers = {(near.device, near.port): far.device for near, far in context.fabric.far_ends.items()}
+        peers = {near: far.device for near, far in context.fabric.far_ends.items()}
 
         def address(news: News) -> tuple[QueuedNotification, ...]:
             return tuple(notifications(news, self.settings.receivers, self.source))
