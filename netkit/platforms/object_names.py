@@ -34,27 +34,27 @@ class NamePlace:
 
     kind: str
     pattern: re.Pattern[str]
-    depth: int
-    """Parts of its path; 1 for a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamePlaces:
     """All places of a NOS."""
 
-    tree: tuple[NamePlace, ...]
-    line: tuple[NamePlace, ...]
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(place.kind for place in (*self.tree, *self.line)))
+    kinds: tuple[str, ...]
+    tree: Mapping[int, list[NamePlace]]
+    """By the number of parts of their paths."""
+    line: list[NamePlace]
 
 
 @cache
 def places(platform: str) -> NamePlaces:
     """Load the places of a NOS; none for a NOS without the file."""
     found = _sections(platform)
-    return NamePlaces(*(tuple(_places(found.get(form, {}))) for form in ("tree", "line")))
+    tree, lines = found.get("tree", {}), found.get("line", {})
+    by_depth: dict[int, list[NamePlace]] = {}
+    for kind, pattern in _patterns(tree):
+        by_depth.setdefault(pattern.count(SEPARATOR) + 1, []).append(_place(kind, pattern))
+    return NamePlaces(tuple({**tree, **lines}), by_depth, [_place(*one) for one in _patterns(lines)])
 
 
 @cache
@@ -70,11 +70,13 @@ def owned(platform: str, names: Names) -> Iterator[str]:
             yield from (pattern.replace("<name>", name) for pattern in patterns)
 
 
-def _places(kinds: Mapping[str, Iterable[str]]) -> Iterator[NamePlace]:
-    for kind, patterns in kinds.items():
-        for pattern in patterns:
-            text = re.escape(pattern).replace(r"\*", f"(?:(?!{SEPARATOR}).)*").replace("<name>", r"(?P<name>[\w.-]+)")
-            yield NamePlace(kind, re.compile(text), pattern.count(SEPARATOR) + 1)
+def _patterns(kinds: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
+    yield from ((kind, pattern) for kind, patterns in kinds.items() for pattern in patterns)
+
+
+def _place(kind: str, pattern: str) -> NamePlace:
+    text = re.escape(pattern).replace(r"\*", f"(?:(?!{SEPARATOR}).)*").replace("<name>", r"(?P<name>[\w.-]+)")
+    return NamePlace(kind, re.compile(text))
 
 
 def renamed(platform: str, files: Files, names: Names, tier: Sequence[str]) -> dict[str, str]:
@@ -129,9 +131,8 @@ def _scalars(node: yaml.Node, path: Path) -> Iterator[tuple[Path, yaml.ScalarNod
 
 def _in_path(known: NamePlaces, path: Path, chosen: Callable[[str, str], str]) -> str:
     """The last part of a path, with the names in it replaced; those above are replaced where they stand."""
-    places = [place for place in known.tree if place.depth == len(path)]
-    above = SEPARATOR.join((*path[:-1], ""))
-    return _chosen(places, above, path[-1], chosen) if places else path[-1]
+    places = known.tree.get(len(path))
+    return _chosen(places, SEPARATOR.join((*path[:-1], "")), path[-1], chosen) if places else path[-1]
 
 
 def _in_line(known: NamePlaces, line: str, chosen: Callable[[str, str], str]) -> str:
@@ -157,14 +158,17 @@ def occurrences(platform: str, config: Config, names: Names) -> Occurrences:
     def chosen(kind: str, name: str) -> str:
         return names.get(kind, {}).get(name, name)
 
+    done: set[Path] = set()
     for path, value in config.items():
         if known.line and (not known.tree or path[0] == FRR_CONF):
             above = tuple(_in_line(known, part, chosen) for part in path[:-1])
             _line_occurrences(known, above, f"{path[-1]} {value}".strip(), chosen, found)
             continue
         for whole in [(*path, one) for one in _values(value)]:
-            for length in range(2, len(whole) + 1):
-                _tree_occurrences(known, whole[:length], chosen, found)
+            for part in (whole[:length] for length in range(2, len(whole) + 1)):
+                if part not in done:
+                    done.add(part)
+                    _tree_occurrences(known, part, chosen, found)
     return found
 
 
