@@ -24,6 +24,7 @@ from netkit.render import Engine, render
 from tests import intents
 from tests.frr_daemons import RunningFabric, needs_frr, until
 from tests.frr_routes import Routes, as_paths, expected, observed, own_prefixes, settle, valley_paths
+from tests.lanes import daily
 
 pytestmark = needs_frr
 
@@ -320,7 +321,7 @@ def outcome(request: pytest.FixtureRequest, jobs: Mapping[str, Future[Any]]) -> 
     return jobs[request.node.name].result()
 
 
-@pytest.mark.parametrize("kind", FABRICS)
+@pytest.mark.parametrize("kind", daily(FABRICS, "two-tier p2p", "three-tier"))
 def test_no_single_failure_loses_a_route(outcome: int, kind: str) -> None:
     links_spines_and_cores = {"two-tier p2p": 8 + 2, "two-tier vlan": 8 + 2, "three-tier": 8 + 8 + 4 + 2}
     assert outcome == links_spines_and_cores[kind]

@@ -1,13 +1,14 @@
 import json
-import subprocess
+import os
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import pytest
 
+import netkit.cli
 from tests.cli.checked import checked
-from tests.command import ROOT, assert_refused, environment, run
+from tests.command import ROOT, Done, assert_refused, run
 
 
 @pytest.fixture(scope="module")
@@ -98,16 +99,16 @@ def test_a_snapshot_of_another_fabric_is_refused(place: tuple[Path, Path]) -> No
     assert "belongs to the fabric small, not to reference" in done.stderr
 
 
-def pytests(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *map(str, arguments)],
-        cwd=cwd,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def pytests(*arguments: str | Path, cwd: Path) -> Done:
+    """Run pytest as a user does, in a fork of this one, which has imported netkit."""
+
+    def instead_of_netkit() -> None:
+        for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+            del os.environ[name]
+        words = ["-p", "no:cacheprovider", "-q", *map(str, arguments)]
+        netkit.cli.main = lambda: sys.exit(pytest.main(words))
+
+    return run(cwd=cwd, before=instead_of_netkit, PYTHONPATH=str(ROOT))
 
 
 def test_pytest_has_the_same_verdicts_under_stable_names(place: tuple[Path, Path], tmp_path: Path) -> None:

@@ -199,13 +199,8 @@ LOADS = f"until vtysh -c 'show running-config' | grep -q '{WIDER}'; do :; done"
 DIES = 'sudo -n kill -9 "$(cat /run/frr/bgpd.pid)"'
 
 
-@pytest.mark.parametrize(
-    "is_early",
-    [
-        pytest.param(True, id="while the change loads", marks=pytest.mark.whole),
-        pytest.param(False, id="while its health is checked"),
-    ],
-)
+@pytest.mark.whole
+@pytest.mark.parametrize("is_early", [True, False], ids=["while the change loads", "while its health is checked"])
 def test_a_change_during_which_a_daemon_dies_is_complete_or_reverted(*, is_early: bool, tmp_path: Path) -> None:
     few, many = (staged("frr", ["supernet", name]) for name in ("lower ceilings", "higher ceilings"))
     with running(write_fabric(tmp_path, few), name="dies") as lab, ThreadPoolExecutor() as beside:

@@ -78,10 +78,16 @@ def question(moment: Moment, **more: Any) -> GateQuestion:
     return GateQuestion("leaf01", moment, cast("Reader", None), (), Risk.BUFFER, **more)
 
 
-def test_a_change_after_which_cnps_are_lost_is_worse_until_they_arrive_again(bed: Bed) -> None:
+@pytest.fixture(scope="module")
+def before(bed: Bed) -> GateAnswer:
+    """CNPs before a change, on rails with congestion."""
+    found = bed.gate()(question(Moment.BEFORE))
+    assert found == GateAnswer("healthy", (), found.sample)
+    return found
+
+
+def test_a_change_after_which_cnps_are_lost_is_worse_until_they_arrive_again(bed: Bed, before: GateAnswer) -> None:
     gate = bed.gate()
-    before = gate(question(Moment.BEFORE))
-    assert before == GateAnswer("healthy", (), before.sample)
     bed.verb("break", "cnp-loss", "gpu01:rail0", "direction=sent")
     lost = gate(question(Moment.AFTER, sample=before.sample))
     assert lost.verdict == "worse"
@@ -91,12 +97,9 @@ def test_a_change_after_which_cnps_are_lost_is_worse_until_they_arrive_again(bed
     assert gate(question(Moment.AFTER, sample=before.sample, time_limit_s=60)).is_healthy
 
 
-def test_a_host_that_stops_answering_leaves_its_rail_unknown(bed: Bed) -> None:
-    gate = bed.gate()
-    before = gate(question(Moment.BEFORE))
-    assert before == GateAnswer("healthy", (), before.sample)
+def test_a_host_that_stops_answering_leaves_its_rail_unknown(bed: Bed, before: GateAnswer) -> None:
     bed.verb("break", "unreachable", "gpu03")
-    missed = gate(question(Moment.AFTER, sample=before.sample))
+    missed = bed.gate()(question(Moment.AFTER, sample=before.sample))
     assert missed == GateAnswer("inconclusive", ("rail 0: not all of its NICs were read: gpu03",))
     bed.verb("heal", "gpu03")
 

@@ -249,7 +249,7 @@ def named(acts: object) -> str:
 
 
 @pytest.mark.parametrize("benches", ["frr"], indirect=True)
-@pytest.mark.parametrize("acts", daily(SAMPLE, SAMPLE[0]), ids=named)
+@pytest.mark.parametrize("acts", daily(SAMPLE, SAMPLE[3]), ids=named)
 def test_a_change_in_two_stages_is_finished_or_rolled_back_from_any_step(
     acts: tuple[Act, ...], benches: Benches
 ) -> None:

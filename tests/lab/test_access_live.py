@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
+from tests.lanes import daily
 
 NOSES = {"nvue": ("", "5.16.1"), "sonic": ("", "202411"), "eos": ("DCS-7060X6-64PE", "4.35.1F")}
 HERE, ELSEWHERE = "192.0.2.0/24", "198.51.100.0/24"
@@ -24,7 +25,7 @@ def logs_in(lab: RunningLab) -> bool:
 
 
 @needs_lab
-@pytest.mark.parametrize("name", ["nvue", *(pytest.param(name, marks=pytest.mark.whole) for name in ("sonic", "eos"))])
+@pytest.mark.parametrize("name", daily(NOSES, "nvue"))
 def test_a_list_without_netkit_is_reverted_by_the_switch(name: str, tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values(name))
     with running(fabric) as lab:
@@ -65,7 +66,7 @@ def is_answered(lab: RunningLab) -> bool:
 
 
 @needs_lab
-@pytest.mark.parametrize("name", ["sonic", *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "eos"))])
+@pytest.mark.parametrize("name", daily(NOSES, "sonic"))
 def test_an_external_port_drops_what_its_filter_denies(name: str, tmp_path: Path) -> None:
     def edge(filter_: dict[str, Any] | None) -> dict[str, Any]:
         return {**values(name), "name": f"edge-{name}", "external": [{**PEER, "port": PORTS[name], "filter": filter_}]}

@@ -9,6 +9,7 @@ import pytest
 
 from tests.command import ROOT
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
+from tests.lanes import daily
 
 PEER = {
     "name": "isp-a",
@@ -58,10 +59,7 @@ def announced(lab: RunningLab) -> list[str]:
 
 
 @needs_lab
-@pytest.mark.parametrize(
-    "name",
-    ["frr", "eos", *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "sonic", "sonic-unified"))],
-)
+@pytest.mark.parametrize("name", daily(NOSES, "frr"))
 def test_a_fabric_accepts_a_default_route_and_advertises_a_summary(name: str, tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values(name))
     with running(fabric) as lab:

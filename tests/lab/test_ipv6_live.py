@@ -8,6 +8,7 @@ import pytest
 
 from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
+from tests.lanes import daily
 from tests.test_ipv6 import SERVICES, V6
 
 NOSES = {
@@ -52,14 +53,7 @@ def found(lab: RunningLab) -> dict[str, list[str]]:
 
 
 @needs_lab
-@pytest.mark.parametrize(
-    "name",
-    [
-        "frr",
-        "eos",
-        *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "nvue-old", "sonic", "sonic-unified")),
-    ],
-)
+@pytest.mark.parametrize("name", daily(NOSES, "eos"))
 def test_loopbacks_and_hosts_reach_each_other(name: str, tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values(name))
     with running(fabric) as lab:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
-from tests.lanes import is_whole
+from tests.lanes import daily, is_whole
 
 NOSES = {
     "frr": ("frr", "", "8.4.4"),
@@ -64,11 +64,7 @@ def deploy(lab: RunningLab, *options: str) -> str:
 @needs_lab
 @pytest.mark.parametrize(
     "name",
-    [
-        "frr",
-        "eos",
-        *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "nvue-old", "sonic", "sonic-unified")),
-    ],
+    daily(NOSES, "eos"),
 )
 def test_numbered_sessions_are_established(name: str, tmp_path: Path) -> None:
     with running(write_fabric(tmp_path / "links", numbered(name)), name="links") as lab:
@@ -85,10 +81,7 @@ def test_numbered_sessions_are_established(name: str, tmp_path: Path) -> None:
 
 
 @needs_lab
-@pytest.mark.parametrize(
-    "name",
-    ["eos", *(pytest.param(name, marks=pytest.mark.whole) for name in ("frr", "nvue", "sonic", "sonic-unified"))],
-)
+@pytest.mark.parametrize("name", daily((name for name in NOSES if name != "nvue-old"), "eos"))
 def test_one_session_by_address_runs_beside_unnumbered_ones(name: str, tmp_path: Path) -> None:
     row = {"device": "leaf01", "peer": "spine01", "address": "198.18.7.1/31", "peer_address": "198.18.7.0"}
     with running(write_fabric(tmp_path / "both", values(name)), name="both") as lab:

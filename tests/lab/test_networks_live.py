@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from tests import intents
 from tests.command import ROOT, environment
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
+from tests.lanes import is_whole
 
 GATEWAY, OTHER_HOST, PROVIDER = "10.200.0.1", "10.200.0.17", "203.0.113.0"
 
@@ -64,24 +66,29 @@ def running_config(lab: RunningLab, switch: str) -> str:
 
 
 @needs_lab
-def test_hosts_reach_a_network_beside_the_rails_when_either_switch_is_down(tmp_path: Path) -> None:
-    fabric = write_fabric(tmp_path / "small", values(hosts={"routes": ["0.0.0.0/0"]}))
-    with running(fabric) as lab:
+def test_unconfigured_devices_get_a_network_which_changes_and_leaves_the_hosts_and_comes_back(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"hosts": {"routes": ["0.0.0.0/0"]}}
+    fabric = write_fabric(tmp_path / "small", values(**given))
+    with running(fabric, "--bare") as lab:
         of_lab = ("--fabric", fabric, "--lab", lab.name)
+        deployed(lab, fabric, values(**given))
         until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST, PROVIDER), "the network and the provider behind it")
         assert default_route(lab, "storage02") == {"interface": "peerlink.4094"}
-        assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
 
-        # An additional VLAN: both switches change, never together.
-        vlans = [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}]
-        report = deployed(lab, fabric, values(vlans=vlans, hosts={"routes": ["0.0.0.0/0"]}))
-        assert {"wave 1, canary: storage01", "wave 2: storage02"} <= set(report.splitlines())
+        if is_whole():
+            # An additional VLAN: both switches change, never together.
+            given["vlans"] = [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}]
+            report = deployed(lab, fabric, values(**given))
+            assert {"wave 1, canary: storage01", "wave 2: storage02"} <= set(report.splitlines())
 
-        # Hosts: another route and MTU. Then the LAG is removed, and restored by rollback.
-        deployed(lab, fabric, values(vlans=vlans, hosts={"routes": ["203.0.113.0/31"]}, mtu_bytes=4000))
-        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST, PROVIDER), "the network after a change")
-        assert "mtu 4000" in lab.run("gpu01", "ip", "link", "show", "bond0")
-        gone = values(vlans=vlans, hosts={"routes": ["203.0.113.0/31"]}, mtu_bytes=4000)
+            # Hosts: another route and MTU.
+            given |= {"hosts": {"routes": ["203.0.113.0/31"]}, "mtu_bytes": 4000}
+            deployed(lab, fabric, values(**given))
+            until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST, PROVIDER), "the network after a change")
+            assert "mtu 4000" in lab.run("gpu01", "ip", "link", "show", "bond0")
+
+        # The LAG is removed, and restored by rollback.
+        gone = values(**given)
         gone["networks"][0].pop("hosts")
         run = re.findall(r"^run (\S+)", deployed(lab, fabric, gone), re.MULTILINE)[0]
         assert "bond0" not in lab.run("gpu01", "ip", "-br", "link")
@@ -91,11 +98,11 @@ def test_hosts_reach_a_network_beside_the_rails_when_either_switch_is_down(tmp_p
 
 
 @needs_lab
-@pytest.mark.parametrize("platform", ["nvue", pytest.param("eos", marks=pytest.mark.whole)])
-def test_unconfigured_devices_get_the_whole_configuration(platform: str, tmp_path: Path) -> None:
-    fabric = write_fabric(tmp_path / "small", ON[platform]())
+@pytest.mark.whole
+def test_unconfigured_eos_switches_get_the_whole_configuration(tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "small", on_eos())
     with running(fabric, "--bare") as lab:
-        deployed(lab, fabric, ON[platform]())
+        deployed(lab, fabric, on_eos())
         until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the network")
 
 
@@ -124,19 +131,25 @@ def found(lab: RunningLab, fabric: Path) -> set[tuple[str, str]]:
     }
 
 
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
+    """A lab for a test that restores it, and for a last one that changes it."""
+    with running(write_fabric(tmp_path_factory.mktemp("pair") / "small", values())) as booted:
+        yield booted
+
+
 @needs_lab
-def test_checks_find_faults_of_ports_beside_the_rails(tmp_path: Path) -> None:
-    fabric = write_fabric(tmp_path / "small", values())
-    with running(fabric) as lab:
-        of_lab = ("--fabric", fabric, "--lab", lab.name)
-        assert found(lab, fabric) == set()
-        for words in FAULTS:
-            assert lab.netkit("lab", "break", *words, *of_lab).returncode == 0
-        refused = lab.netkit("lab", "break", "pfc-off", "storage01:swp1", *of_lab)
-        assert "storage01:swp1 is at a network beside the rails: pfc-off would not show" in refused.stderr
-        until(lambda: found(lab, fabric) == set.union(*FAULTS.values()), "every fault is found, and nothing else")
-        assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
-        until(lambda: found(lab, fabric) == set(), "nothing is found any more")
+def test_checks_find_faults_of_ports_beside_the_rails(lab: RunningLab) -> None:
+    fabric = lab.fabric
+    of_lab = ("--fabric", fabric, "--lab", lab.name)
+    assert found(lab, fabric) == set()
+    for words in FAULTS:
+        assert lab.netkit("lab", "break", *words, *of_lab).returncode == 0
+    refused = lab.netkit("lab", "break", "pfc-off", "storage01:swp1", *of_lab)
+    assert "storage01:swp1 is at a network beside the rails: pfc-off would not show" in refused.stderr
+    until(lambda: found(lab, fabric) == set.union(*FAULTS.values()), "every fault is found, and nothing else")
+    assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
+    until(lambda: found(lab, fabric) == set(), "nothing is found any more")
 
 
 DRIFT = {("drift.configuration", "storage01:"), ("drift.configuration", "storage02:")}
@@ -144,51 +157,49 @@ CHANGING = re.compile(r" 1 (loading|applying|reconnecting|verifying)")
 
 
 @needs_lab
-def test_a_deploy_stops_before_the_second_switch_of_a_pair_if_a_lag_lost_its_link(tmp_path: Path) -> None:
-    fabric = write_fabric(tmp_path / "small", values())
-    with running(fabric) as lab:
-        of_lab = ("--fabric", fabric, "--lab", lab.name)
-        whole = set(found(lab, fabric))
-        vlans = [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}]
-        write_fabric(fabric, values(vlans=vlans))
-        said = tmp_path / "said.txt"
-        words = (sys.executable, "-m", "netkit", "deploy", *of_lab, "--yes", "--disruptive", "--busy")
-        shows = {
-            key: text for key, text in environment(NETKIT_LAB_DIR=str(lab.home)).items() if key != "NETKIT_PROGRESS"
-        }
-        with said.open("w") as out, subprocess.Popen(words, stdout=out, stderr=out, cwd=ROOT, env=shows) as deploy:
-            until(lambda: CHANGING.search(said.read_text()) is not None, "the first switch changes")
-            assert lab.netkit("lab", "break", "slow-link-up", "storage01:swp1", "seconds=900", *of_lab).returncode == 0
-            assert deploy.wait(300) == 1
-        text = said.read_text()
-        lost = "the link of gpu01 is not back (swp1): it would be cut off when the other switch changes"
-        assert (
-            f"storage01: reverted, runs its earlier configuration: after the change, its health is worse: {lost}"
-            in text
-        )
-        assert "not started, running their earlier configuration: storage02" in text
-        broken = {("links.up", "storage01:swp1"), ("links.up", "gpu01:nic0")}
-        assert found(lab, fabric) - whole - DRIFT == broken | {
-            ("lag.ports", "storage01:swp1"),
-            ("lag.members", "gpu01:nic0"),
-        }
+def test_a_deploy_stops_before_the_second_switch_of_a_pair_if_a_lag_lost_its_link(
+    lab: RunningLab, tmp_path: Path
+) -> None:
+    fabric = lab.fabric
+    of_lab = ("--fabric", fabric, "--lab", lab.name)
+    whole = set(found(lab, fabric))
+    vlans = [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}]
+    write_fabric(fabric, values(vlans=vlans))
+    said = tmp_path / "said.txt"
+    words = (sys.executable, "-m", "netkit", "deploy", *of_lab, "--yes", "--disruptive", "--busy")
+    shows = {key: text for key, text in environment(NETKIT_LAB_DIR=str(lab.home)).items() if key != "NETKIT_PROGRESS"}
+    with said.open("w") as out, subprocess.Popen(words, stdout=out, stderr=out, cwd=ROOT, env=shows) as deploy:
+        until(lambda: CHANGING.search(said.read_text()) is not None, "the first switch changes")
+        assert lab.netkit("lab", "break", "slow-link-up", "storage01:swp1", "seconds=900", *of_lab).returncode == 0
+        assert deploy.wait(300) == 1
+    text = said.read_text()
+    lost = "the link of gpu01 is not back (swp1): it would be cut off when the other switch changes"
+    assert f"storage01: reverted, runs its earlier configuration: after the change, its health is worse: {lost}" in text
+    assert "not started, running their earlier configuration: storage02" in text
+    broken = {("links.up", "storage01:swp1"), ("links.up", "gpu01:nic0")}
+    assert found(lab, fabric) - whole - DRIFT == broken | {
+        ("lag.ports", "storage01:swp1"),
+        ("lag.members", "gpu01:nic0"),
+    }
+    if not is_whole():
+        return  # what follows happens to a pair with EOS too
 
-        # Once the link is back, the same deploy succeeds.
-        assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
-        until(lambda: found(lab, fabric) <= whole | DRIFT, "the link is back")
-        deployed(lab, fabric, values(vlans=vlans))
+    # Once the link is back, the same deploy succeeds.
+    assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
+    until(lambda: found(lab, fabric) <= whole | DRIFT, "the link is back")
+    deployed(lab, fabric, values(vlans=vlans))
 
-        # A change that takes links down does not start where a host has no other.
-        for port in ("storage02:swp63", "storage02:swp64", "gpu02:nic1"):
-            assert lab.netkit("lab", "break", "slow-link-up", port, "seconds=900", *of_lab).returncode == 0
-        paired = {("lag.pair", f"{name}:") for name in ("storage01", "storage02")}
-        alone = {("lag.ports", "storage02:swp2"), ("lag.members", "gpu02:nic1")}
-        assert {one for one in found(lab, fabric) if one[0].startswith("lag.")} == paired | alone
-        write_fabric(fabric, values(vlans=vlans, mtu_bytes=4000))
-        refused = lab.netkit("deploy", *of_lab, "--yes", "--disruptive", "--limit", "storage01")
-        reason = "gpu02 has no link to storage02: the change would cut it off; --busy proceeds anyway"
-        assert refused.returncode == 1
-        assert reason in refused.stdout + refused.stderr
+    # A change that takes links down does not start where a host has no other.
+    for port in ("storage02:swp63", "storage02:swp64", "gpu02:nic1"):
+        assert lab.netkit("lab", "break", "slow-link-up", port, "seconds=900", *of_lab).returncode == 0
+    paired = {("lag.pair", f"{name}:") for name in ("storage01", "storage02")}
+    alone = {("lag.ports", "storage02:swp2"), ("lag.members", "gpu02:nic1")}
+    assert {one for one in found(lab, fabric) if one[0].startswith("lag.")} == paired | alone
+    write_fabric(fabric, values(vlans=vlans, mtu_bytes=4000))
+    refused = lab.netkit("deploy", *of_lab, "--yes", "--disruptive", "--limit", "storage01")
+    reason = "gpu02 has no link to storage02: the change would cut it off; --busy proceeds anyway"
+    assert refused.returncode == 1
+    assert reason in refused.stdout + refused.stderr
 
 
 @needs_lab

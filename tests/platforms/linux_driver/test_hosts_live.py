@@ -171,7 +171,7 @@ def test_a_file_that_is_no_longer_intended_is_removed_and_restored(up: Bench) ->
 def test_without_a_confirmation_the_host_reverts_by_itself(up: Bench) -> None:
     before = up.disk("gpu01"), up.kernel("gpu01")
     driver = up.loaded("gpu01", up.files("gpu01", netplan_yaml=wider))
-    driver.commit_config(revert_in=90)
+    driver.commit_config(revert_in=40)
     driver.close()
     watcher = up.driver("gpu01")
     until(lambda: not watcher.has_pending_commit(), "the timer of the host", patience_s=400)

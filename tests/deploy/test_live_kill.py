@@ -1,4 +1,4 @@
-"""Deploys killed after a change was confirmed or while it is reverted, then resumed."""
+"""Deploys killed before, during and after a change, or while it is reverted, then resumed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +13,7 @@ from tests.lab.running import RunningLab, needs_lab
 from tests.lanes import daily
 
 pytestmark = needs_lab
+STEPS = ("preflight", "sample", "drain", "load", "commit", "connect", "verify", "gate", "undrain", "watch", "confirm")
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +23,7 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
         yield booted
 
 
-@pytest.mark.parametrize("step", ["confirmed", "end"])
-@pytest.mark.whole
+@pytest.mark.parametrize("step", daily((*STEPS, "confirmed", "end"), "commit", "confirm"))
 def test_a_run_killed_at_any_step_is_finished_by_resume(four: RunningLab, tmp_path: Path, step: str) -> None:
     kill_scene.check_finished_after(four, tmp_path, step)
 
