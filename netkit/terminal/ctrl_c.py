@@ -34,9 +34,12 @@ class CtrlC:
         raise Interrupted
 
     def _lost(self, lost: "sys.UnraisableHookArgs") -> None:
-        """Raise the signal again if it came where Python cannot raise, as in a weak reference's callback."""
+        """Send the signal again if it came where Python cannot raise, as in a weak reference's callback.
+
+        It goes to this thread: one that another thread receives does not end what this one waits for.
+        """
         if lost.exc_type is Interrupted:
-            threading.Timer(AGAIN_S, signal.raise_signal, (signal.SIGINT,)).start()
+            threading.Timer(AGAIN_S, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
         else:
             sys.__unraisablehook__(lost)
 
