@@ -63,7 +63,7 @@ CONFIGURATION = ("running-config", "startup-config", "configuration")
 CASES = [
     ("vlan", False, "leaf01"),
     ("p2p", True, "leaf01"),
-    ("p2p", True, "spine01"),
+    pytest.param("p2p", True, "spine01", marks=pytest.mark.whole),
 ]
 
 
