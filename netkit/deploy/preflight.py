@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, ConfigError, DeviceError, PlanError, Problem
@@ -14,8 +13,6 @@ from netkit.platforms.config import Config, Files
 from netkit.platforms.driver import Reader
 
 MOST_SHOWN = 5
-REMEMBERED = 64
-"""Devices whose intended files are parsed once, for the check before the change and those after it."""
 NEIGHBOR = "neighbor"
 IN_STEPS = "change it in steps"
 
@@ -42,7 +39,7 @@ class Task:
         if model.router is None:
             return None
         files = {name: text for name, text in self.intended.items() if model.reads(name)}
-        config = _parsed(self.plan.platform, tuple(files.items()))
+        config = MODELS[self.plan.platform].parse(files)
         return frozenset(str(address.ip) for _, address in model.router(config).addresses)
 
 
@@ -106,23 +103,14 @@ def read_device(reader: Reader, task: Task) -> Preflight:
 
 def compared(running: Running, task: Task) -> Preflight:
     """Compare what was read with what is intended."""
-    platform = task.plan.platform
-
-    def parse(files: Files) -> Config:
-        return _parsed(platform, tuple(files.items()))
-
+    model = MODELS[task.plan.platform]
     try:
-        found = compare(MODELS[platform], running.files, task.intended, owner=task.owner, parse=parse)
+        found = compare(model, running.files, task.intended, owner=task.owner)
     except ConfigError as error:
         problems = (Problem(f"{task.name}: its configuration cannot be parsed: {one}") for one in error.problems)
         raise AccessError(problems) from None
-    apart = tuple(change for change in found.changes if MODELS[platform].is_apart(change.path))
+    apart = tuple(change for change in found.changes if model.is_apart(change.path))
     return Preflight(running, found, apart)
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _parsed(platform: str, files: tuple[tuple[str, str], ...]) -> Config:
-    return MODELS[platform].parse(dict(files))
 
 
 def check(found: Preflight, task: Task) -> None:

@@ -15,6 +15,8 @@ from netkit.platforms.secrets import has_placeholder, holds_secret, settled, wit
 
 LONGEST_SORTED = 200  # int() refuses thousands of digits; anything beyond this length does not affect the order
 NUMBER = re.compile(r"(\d+)")
+REMEMBERED = 64
+"""Configurations, each of which is compared several times in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,17 @@ class ConfigModel:
 
     def parse(self, files: Files) -> Config:
         """Parse files into a configuration with placeholders masked."""
-        entries = self.read(files)
-        return without_placeholders(entries) if any(map(has_placeholder, files.values())) else entries
+        return _parsed(self.read, tuple(files.items()))
 
     def reads(self, file: str) -> bool:
         """Whether a file takes part in comparisons."""
         return any(fnmatchcase(file, pattern) for pattern in self.files)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _parsed(read: Callable[[Files], Config], files: tuple[tuple[str, str], ...]) -> Config:
+    entries = read(dict(files))
+    return without_placeholders(entries) if any(has_placeholder(text) for _, text in files) else entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +118,19 @@ def compare(
     intended: Files,
     *,
     owner: Files | None = None,
-    parse: Callable[[Files], Config] | None = None,
 ) -> ConfigComparison:
     """Compare the running files of a device with the intended ones.
 
     A running file of None does not exist on the device; a missing one was not read and is not compared.
     `owner` is the configuration that determines ownership where that depends on the intended one: for a rollback, the
-    one intended by the deploy. `parse` parses intended files, for callers that cache the result.
+    one intended by the deploy.
     """
-    read = parse or model.parse
     listed = running.get(model.list_file)
     known = running.keys() | ({name for name in intended if name not in listed.split()} if listed else set())
     not_read = tuple(sorted(name for name in intended if name not in known and model.reads(name)))
-    wanted = read({name: text for name, text in intended.items() if name in known and model.reads(name)})
+    wanted = model.parse({name: text for name, text in intended.items() if name in known and model.reads(name)})
     ownership = model.ownership.on(intended if owner is None else owner)
-    claims = ownership.claims(wanted if owner is None else read(owner))
+    claims = ownership.claims(wanted if owner is None else model.parse(owner))
     found = {name: text for name, text in running.items() if text is not None and model.reads(name)}
     whole = model.parse(found)
     have = ownership.restrict(whole, claims)

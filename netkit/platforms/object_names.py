@@ -28,33 +28,41 @@ Occurrences = dict[tuple[str, Path], set[str]]
 """(kind, path with a hole) → the names there."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamePlace:
-    """Where a name of one kind occurs."""
-
-    kind: str
-    pattern: re.Pattern[str]
-
-
-@dataclass(frozen=True, slots=True)
 class NamePlaces:
+    """Where names occur: (kind, pattern) of each place."""
+
+    def __init__(self, patterns: Iterable[tuple[str, str]]) -> None:
+        self._places = [(kind, re.compile(_expression(pattern))) for kind, pattern in patterns]
+        self._any = re.compile("|".join(place.pattern.replace("?P<name>", "?:") for _, place in self._places))
+
+    def matches(self, text: str) -> Iterator[tuple[str, re.Match[str]]]:
+        """Yield the kind of each place that a text is, and its match."""
+        if self._any.fullmatch(text):  # most texts are no place
+            for kind, pattern in self._places:
+                if match := pattern.fullmatch(text):
+                    yield kind, match
+
+
+@dataclass(frozen=True, slots=True)
+class NosPlaces:
     """All places of a NOS."""
 
     kinds: tuple[str, ...]
-    tree: Mapping[int, list[NamePlace]]
+    tree: Mapping[int, NamePlaces]
     """By the number of parts of their paths."""
-    line: list[NamePlace]
+    line: NamePlaces | None
 
 
 @cache
-def places(platform: str) -> NamePlaces:
+def places(platform: str) -> NosPlaces:
     """Load the places of a NOS; none for a NOS without the file."""
     found = _sections(platform)
     tree, lines = found.get("tree", {}), found.get("line", {})
-    by_depth: dict[int, list[NamePlace]] = {}
+    by_depth: dict[int, list[tuple[str, str]]] = {}
     for kind, pattern in _patterns(tree):
-        by_depth.setdefault(pattern.count(SEPARATOR) + 1, []).append(_place(kind, pattern))
-    return NamePlaces(tuple({**tree, **lines}), by_depth, [_place(*one) for one in _patterns(lines)])
+        by_depth.setdefault(pattern.count(SEPARATOR) + 1, []).append((kind, pattern))
+    in_tree = {depth: NamePlaces(patterns) for depth, patterns in by_depth.items()}
+    return NosPlaces(tuple({**tree, **lines}), in_tree, NamePlaces(_patterns(lines)) if lines else None)
 
 
 @cache
@@ -74,9 +82,9 @@ def _patterns(kinds: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
     yield from ((kind, pattern) for kind, patterns in kinds.items() for pattern in patterns)
 
 
-def _place(kind: str, pattern: str) -> NamePlace:
-    text = re.escape(pattern).replace(r"\*", f"(?:(?!{SEPARATOR}).)*").replace("<name>", r"(?P<name>[\w.-]+)")
-    return NamePlace(kind, re.compile(text))
+def _expression(pattern: str) -> str:
+    within = f"(?:(?!{SEPARATOR}).)*"
+    return re.escape(pattern).replace(r"\*", within).replace("<name>", r"(?P<name>[\w.-]+)")
 
 
 def renamed(platform: str, files: Files, names: Names, tier: Sequence[str]) -> dict[str, str]:
@@ -101,7 +109,7 @@ def renamed(platform: str, files: Files, names: Names, tier: Sequence[str]) -> d
     return found
 
 
-def _replaced(known: NamePlaces, file: str, text: str, chosen: Callable[[str, str], str]) -> str:
+def _replaced(known: NosPlaces, file: str, text: str, chosen: Callable[[str, str], str]) -> str:
     """Replace the names in a file, and nothing else of it."""
     if not file.endswith(TREES):
         return "".join(_in_line(known, line, chosen) for line in text.splitlines(keepends=True)) if known.line else text
@@ -129,22 +137,22 @@ def _scalars(node: yaml.Node, path: Path) -> Iterator[tuple[Path, yaml.ScalarNod
             yield from _scalars(value, (*path, key.value) if path or key.value != "set" else ())
 
 
-def _in_path(known: NamePlaces, path: Path, chosen: Callable[[str, str], str]) -> str:
+def _in_path(known: NosPlaces, path: Path, chosen: Callable[[str, str], str]) -> str:
     """The last part of a path, with the names in it replaced; those above are replaced where they stand."""
     places = known.tree.get(len(path))
     return _chosen(places, SEPARATOR.join((*path[:-1], "")), path[-1], chosen) if places else path[-1]
 
 
-def _in_line(known: NamePlaces, line: str, chosen: Callable[[str, str], str]) -> str:
+def _in_line(known: NosPlaces, line: str, chosen: Callable[[str, str], str]) -> str:
     text = line.strip()
-    return line.replace(text, _chosen(known.line, "", text, chosen), 1) if text else line
+    return line.replace(text, _chosen(known.line, "", text, chosen), 1) if text and known.line else line
 
 
-def _chosen(places: Iterable[NamePlace], above: str, text: str, chosen: Callable[[str, str], str]) -> str:
+def _chosen(places: NamePlaces, above: str, text: str, chosen: Callable[[str, str], str]) -> str:
     spans: dict[tuple[int, int], str] = {}
-    for place in places:
-        if (found := place.pattern.fullmatch(above + text)) and found.start("name") >= len(above):
-            spans.setdefault(found.span("name"), chosen(place.kind, found["name"]))
+    for kind, found in places.matches(above + text):
+        if found.start("name") >= len(above):
+            spans.setdefault(found.span("name"), chosen(kind, found["name"]))
     for (start, stop), name in sorted(spans.items(), reverse=True):
         text = text[: start - len(above)] + name + text[stop - len(above) :]
     return text
@@ -182,20 +190,19 @@ def _values(value: str) -> Iterable[str]:
 
 
 def _line_occurrences(
-    known: NamePlaces,
+    known: NosPlaces,
     above: Path,
     line: str,
     chosen: Callable[[str, str], str],
     found: Occurrences,
 ) -> None:
-    for place in known.line:
-        if match := place.pattern.fullmatch(line):
-            holed = f"{line[: match.start('name')]}{HOLE}{line[match.end('name') :]}"
-            key = (*above, _in_line(known, holed, chosen))
-            found.setdefault((place.kind, key), set()).add(match["name"])
+    for kind, match in known.line.matches(line) if known.line else ():
+        holed = f"{line[: match.start('name')]}{HOLE}{line[match.end('name') :]}"
+        key = (*above, _in_line(known, holed, chosen))
+        found.setdefault((kind, key), set()).add(match["name"])
 
 
-def _tree_occurrences(known: NamePlaces, path: Path, chosen: Callable[[str, str], str], found: Occurrences) -> None:
+def _tree_occurrences(known: NosPlaces, path: Path, chosen: Callable[[str, str], str], found: Occurrences) -> None:
     names: list[tuple[str, str]] = []
 
     def listed(kind: str, name: str) -> str:
