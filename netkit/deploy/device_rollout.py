@@ -162,6 +162,7 @@ class DeviceRollout:
             ending=self.ending | self.job.waiting(self.name),
             needs_idle=is_disruptive(self.task) and not self.job.options.is_busy_allowed,
             may_cut_off=self.job.options.is_busy_allowed,
+            may_lose_paths=self.job.options.is_disruptive_allowed,
             sample=self.sample,
             time_limit_s=max(0.0, time_limit_s),
             prediction=self.job.predict(self.name) if moment.is_after else None,

@@ -100,6 +100,8 @@ class GateQuestion:
     """Whether lossless traffic must be idle before the change: it is disruptive, and `--busy` was not given."""
     may_cut_off: bool = False
     """Whether hosts may be cut off that have no other link while this device changes: `--busy` was given."""
+    may_lose_paths: bool = False
+    """Whether the last path of a device may be interrupted: `--disruptive` was given."""
     sample: str = ""
     """What the gate answered before the change."""
     time_limit_s: float = 0.0
@@ -114,11 +116,14 @@ class GateQuestion:
     """Of the whole run."""
 
 
+Verdict = Literal["healthy", "worse", "inconclusive"]
+
+
 @dataclass(frozen=True, slots=True)
 class GateAnswer:
     """A gate's verdict; a deploy continues only if it is `healthy`."""
 
-    verdict: Literal["healthy", "worse", "inconclusive"]
+    verdict: Verdict
     reasons: tuple[str, ...] = ()
     sample: str = ""
     is_blank: bool = False
@@ -176,13 +181,15 @@ Sessions = Mapping[str, int]
 """Interface → prefixes received, of established sessions."""
 POLL_S = 0.5
 NEIGHBORS_AT_ONCE = 16
+GOES_ON = "deploy with --disruptive to go on"
 
 
 class SessionGate:
     """Compares the sessions of a device, and those of its neighbors with it, with what they were before.
 
     A session that the fabric no longer has may disappear. One that a change ended until its other end changes too has
-    to be back after that. Where only descriptions change, neighbors are not asked.
+    to be back after that. Where only descriptions change, neighbors are not asked. A switch that restarts sessions must
+    not be the last one that a device below it has routes from, whatever the plan believes of the others.
     Sessions do not show how far traffic has moved away from a drained device: there the gate waits for its full time.
     """
 
@@ -201,9 +208,12 @@ class SessionGate:
         if question.moment is Moment.BEFORE:
             found = question.reader.sessions()
             # A device without any neighbour has no session, and its neighbours have none with it.
-            others = self._neighbors(question, question.neighbors) if found else {}
-            sample = {question.device: self._established(question.device, found), **others}
-            return GateAnswer("healthy", sample=json.dumps(sample), is_blank=not any(sample.values()))
+            others = self._read(question, question.neighbors) if found else {}
+            here = self._established(question.device, found)
+            sample = {question.device: here, **self._towards(question.device, others)}
+            cut_off = tuple(self._cut_off(question, others))
+            verdict: Verdict = "worse" if cut_off else "healthy"
+            return GateAnswer(verdict, cut_off, json.dumps(sample), is_blank=not any(sample.values()))
         before: dict[str, Sessions] = json.loads(question.sample)
         if question.moment is Moment.DRAINED:
             return self._check_drain(question, before[question.device])
@@ -289,20 +299,37 @@ class SessionGate:
 
     def _neighbors(self, question: GateQuestion, names: Iterable[str]) -> dict[str, Sessions]:
         """The neighbors' sessions with the device, without the neighbors that cannot be asked."""
-        if question.risk is Risk.NONE:
-            return {}
-        found = each(self._runner, names, lambda name: self._sessions_of(name, question.device))
+        return self._towards(question.device, self._read(question, names))
+
+    def _read(self, question: GateQuestion, names: Iterable[str]) -> dict[str, Sessions]:
+        """All sessions of neighbors, without the neighbors that cannot be asked."""
+        found = each(self._runner, names, self._sessions_of) if question.risk is not Risk.NONE else {}
         return {name: sessions for name, sessions in found.items() if sessions is not None}
 
-    def _sessions_of(self, name: str, device: str) -> Sessions | None:
-        switch = self._fabric.device(name)
-        ports = {port.name for port in switch.ports if port.peer == device} if isinstance(switch, Switch) else set()
+    def _towards(self, device: str, found: Mapping[str, Sessions]) -> dict[str, Sessions]:
+        """Of the sessions of others, those with a device."""
+        ports = {(port.peer, port.peer_port) for port in self._fabric.switch(device).fabric_ports}
+        return {
+            name: {port: prefixes for port, prefixes in sessions.items() if (name, port) in ports}
+            for name, sessions in found.items()
+        }
+
+    def _cut_off(self, question: GateQuestion, others: Mapping[str, Sessions]) -> Iterator[str]:
+        """Yield the devices below a switch that have routes from no other one above them."""
+        if question.risk < Risk.SESSION or question.may_lose_paths:
+            return
+        for name, sessions in others.items():
+            above = [port for port in self._fabric.switch(name).ports if port.role == "up"]
+            carrying = {port.peer for port in above if sessions.get(port.name)}
+            if carrying == {question.device} and len({port.peer for port in above}) > 1:
+                yield f"{name}: it has routes from no other switch: the change would cut it off; {GOES_ON}"
+
+    def _sessions_of(self, name: str) -> Sessions | None:
         try:
             reader = self._connect(name)
             try:
                 reader.open()
-                found = self._established(name, reader.sessions())
-                return {port: prefixes for port, prefixes in found.items() if port in ports}
+                return self._established(name, reader.sessions())
             finally:
                 reader.close()
         except NetkitError:

@@ -63,9 +63,11 @@ class Bed:
         self.gate = SessionGate(FABRIC, self.leaves.__getitem__, clock=self.time.clock, runner=SerialRunner())
         self.sample = ""
 
-    def ask(self, moment: Moment, risk: Risk = Risk.SESSION, time_limit_s: float = 30) -> GateAnswer:
+    def ask(
+        self, moment: Moment, risk: Risk = Risk.SESSION, time_limit_s: float = 30, *, may_lose_paths: bool = False
+    ) -> GateAnswer:
         question = GateQuestion(SPINE, moment, self.spine, LEAVES, risk, sample=self.sample, time_limit_s=time_limit_s)
-        answer = self.gate(question)
+        answer = self.gate(replace(question, may_lose_paths=may_lose_paths))
         self.sample = answer.sample or self.sample
         return answer
 
@@ -132,6 +134,22 @@ def test_a_neighbor_that_did_not_answer_before_is_not_asked_after() -> None:
     bed.leaves["leaf02"].is_away = True
     assert bed.ask(Moment.BEFORE).is_healthy
     assert bed.ask(Moment.AFTER).is_healthy
+
+
+@pytest.mark.parametrize("prefixes", [None, 0], ids=["no session", "no routes"])
+def test_a_spine_is_not_changed_if_a_leaf_has_routes_from_no_other(prefixes: int | None) -> None:
+    bed = Bed()
+    (other,) = set(UPLINKS["leaf03"]) - set(TOWARDS["leaf03"])
+    bed.leaves["leaf03"].prefixes.update({other: prefixes} if prefixes is not None else {})
+    if prefixes is None:
+        del bed.leaves["leaf03"].prefixes[other]
+    answer = bed.ask(Moment.BEFORE)
+    line = "leaf03: it has routes from no other switch: the change would cut it off; deploy with --disruptive to go on"
+    assert (answer.verdict, answer.reasons) == ("worse", (line,))
+    assert bed.ask(Moment.BEFORE, may_lose_paths=True).is_healthy
+    assert bed.ask(Moment.BEFORE, Risk.LOW).is_healthy
+    del bed.leaves["leaf03"].prefixes[TOWARDS["leaf03"][0]]  # it depends on neither
+    assert bed.ask(Moment.BEFORE).is_healthy
 
 
 def test_a_session_that_was_down_before_may_stay_down() -> None:
