@@ -30,7 +30,7 @@ from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
 from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare, natural
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES, SEPARATOR
-from netkit.platforms.routing import RetainedRouting, Router
+from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 from netkit.routing.designed import router_of
 
 Known = MutableMapping[str, str]
@@ -332,6 +332,11 @@ def _planned(
         touched = blast.of_switch(fabric, device, found, model, way.risk)
     else:
         touched = blast.of_host(device, found.changes, found.running, model.risks)
+    # The model of routing knows the rails only.
+    routing = None if isinstance(device, Switch) and device.access else _routing(device, model, found, touched)
+    if routing is not None and (unmodelled := tuple(_unmodelled(routing.running))):
+        some = "; ".join(unmodelled[:MOST_NAMED])
+        warnings = (*warnings, f"the order does not know what this does to routes ({len(unmodelled)}): {some}")
     return DevicePlan(
         name=device.name,
         role=device.role if isinstance(device, Switch) else "host",
@@ -348,8 +353,7 @@ def _planned(
         left=tuple(tuple(map(masked_line, path)) for path in found.left),
         unmatched=found.unmatched,
         unowned=len(found.unowned),
-        # The model of routing knows the rails only.
-        routing=None if isinstance(device, Switch) and device.access else _routing(device, model, found, touched),
+        routing=routing,
     )
 
 
@@ -373,6 +377,16 @@ def _routing(
         return RoutingChange(running, intended)
     through = detours(model, found, running, intended, is_spine=device.role == "spine")
     return RoutingChange(running, intended, tuple(through))
+
+
+def _unmodelled(running: Router | HostRoutes) -> Iterator[str]:
+    """Yield what a switch runs and the model of routing does not know."""
+    if isinstance(running, Router):
+        used = dict.fromkeys(name for side in running.sessions for name in (side.inbound, side.outbound))
+        for name in used:
+            for clause in running.route_maps.get(name, ()):
+                yield from (f"route-map {name} {clause.number}: {line}" for line in clause.unknown)
+        yield from running.unknown
 
 
 def _pair(platform: str, running: Running, intended: Files) -> str:
