@@ -71,11 +71,11 @@ def test_accepted_routes_are_propagated_and_only_the_summary_is_advertised() -> 
 def test_hosts_reach_each_other_as_without_a_peer() -> None:
     rows = []
     for designed in (fabric("frr"), fabric("frr", peer("swp60s0"))):
-        plan = RoutePlan(designed)
+        plan, plan_v6 = RoutePlan(designed), RoutePlan(designed, 6)
         network = Network(
             Cabling.of([designed]),
             {switch.name: (router_of(designed, switch),) for switch in designed.switches},
-            {host.name: (host_of(plan, host),) for host in designed.hosts},
+            {host.name: (host_of(plan, plan_v6, host),) for host in designed.hosts},
         )
         rows.append(network.outlook(NetworkState()))
     assert rows[0] == rows[1]

@@ -132,11 +132,13 @@ def test_the_exported_tables_of_a_fabric_give_the_same_design() -> None:
 
 
 def network(*designs: Fabric) -> Network:
-    plan = RoutePlan(designs[0])
+    plan, plan_v6 = RoutePlan(designs[0]), RoutePlan(designs[0], 6)
     routers = {
         switch.name: tuple(router_of(one, one.switch(switch.name)) for one in designs) for switch in designs[0].switches
     }
-    return Network(Cabling.of(designs), routers, {host.name: (host_of(plan, host),) for host in designs[0].hosts})
+    return Network(
+        Cabling.of(designs), routers, {host.name: (host_of(plan, plan_v6, host),) for host in designs[0].hosts}
+    )
 
 
 def test_the_model_of_routing_expects_the_paths_of_unnumbered_sessions() -> None:

@@ -84,9 +84,9 @@ def test_routes_outside_the_intent_are_removed_only_if_it_has_a_list(name: str) 
 
 
 def routers(of: Fabric, **changed: Router) -> Network:
-    plan = RoutePlan(of)
+    plan, plan_v6 = RoutePlan(of), RoutePlan(of, 6)
     known = {switch.name: changed.get(switch.name, router_of(of, switch)) for switch in of.switches}
-    hosts = {host.name: [host_of(plan, host)] for host in of.hosts}
+    hosts = {host.name: [host_of(plan, plan_v6, host)] for host in of.hosts}
     return Network(Cabling.of([of]), {name: [router] for name, router in known.items()}, hosts)
 
 

@@ -48,7 +48,7 @@ def static_routes(survey: Survey, fabric: Fabric) -> list[Values]:
     every = [switch for switch in survey.switches.values() if fabric.device(switch.name)]
     for switch in every:
         for route in dict.fromkeys(switch.router.static):
-            if not route.via or is_address(route.via):
+            if isinstance(route.prefix, IPv4Network) and (not route.via or is_address(route.via)):
                 found.setdefault((route.prefix, route.via), []).append(switch.name)
     return [
         {"prefix": str(prefix), **({"via": via} if via else {"discard": True}), **({"devices": one} if one else {})}
@@ -99,4 +99,5 @@ def _prefixes(switch: SurveyedSwitch, route_map: str) -> list[IPv4Network]:
     lists: Iterable[str] = [name for clause in clauses if clause.is_permit for name in clause.prefix_lists]
     rows = [row for name in lists for row in switch.router.prefix_lists.get(name, ())]
     exact = all(row.is_permit and row.shortest == row.longest == row.prefix.prefixlen for row in rows)
-    return [row.prefix for row in rows] if exact and not any(clause.unknown for clause in clauses) else []
+    prefixes = [row.prefix for row in rows if isinstance(row.prefix, IPv4Network)]
+    return prefixes if exact and not any(clause.unknown for clause in clauses) else []

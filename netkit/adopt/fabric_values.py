@@ -136,7 +136,8 @@ def _leaf_prefix(leaf: SurveyedSwitch, networks: list[IPv4Network], attachment: 
     """Return the subnet of the VLAN, the summary of the links, or the one link."""
     if attachment == "vlan":
         return most(leaf.addresses[interface].network for interface in leaf.members.values())
-    covering = [one.prefix for one in leaf.router.aggregates if any(net.subnet_of(one.prefix) for net in networks)]
+    own = (one.prefix for one in leaf.router.aggregates if isinstance(one.prefix, IPv4Network))
+    covering = [prefix for prefix in own if any(net.subnet_of(prefix) for net in networks)]
     if covering:
         return max(covering, key=lambda prefix: prefix.prefixlen)
     return networks[0] if len(networks) == 1 else None
@@ -167,7 +168,8 @@ def _pools(entries: Iterable[PrefixListEntry], prefixes: list[IPv4Network]) -> l
     found = {
         (row.prefix, row.shortest)
         for row in entries
-        if row.shortest == row.longest < HOST_LENGTH
+        if isinstance(row.prefix, IPv4Network)
+        and row.shortest == row.longest < HOST_LENGTH
         and row.shortest > row.prefix.prefixlen
         and prefixes
         and all(prefix.subnet_of(row.prefix) and prefix.prefixlen == row.shortest for prefix in prefixes)
@@ -183,7 +185,7 @@ def _host_pool(
         for host in survey.hosts.values()
         for rail in host.routes.rails
         for route in rail.routes
-        if route.is_unreachable and route.table != MAIN_TABLE
+        if isinstance(route.prefix, IPv4Network) and route.is_unreachable and route.table != MAIN_TABLE
     )
     nets = list(inside)
     for pool in (refused, *(pool for pool, _ in lists)):
@@ -198,7 +200,8 @@ def _loopback_pool(survey: Survey, entries: Iterable[PrefixListEntry], guesses: 
     pools = {
         row.prefix
         for row in entries
-        if row.longest == HOST_LENGTH
+        if isinstance(row.prefix, IPv4Network)
+        and row.longest == HOST_LENGTH
         and row.prefix.prefixlen < HOST_LENGTH
         and all(net.subnet_of(row.prefix) for net in loopbacks)
     }
@@ -228,7 +231,7 @@ def _rail_prefixes(survey: Survey, placement: Placement, leaf_length: int) -> di
         for rail in host.routes.rails:
             place = placement.places.get(placement.leaf_of.get((host.name, rail.interface), ""))
             for route in rail.routes if place else ():
-                if route.gateway and route.prefix.prefixlen < leaf_length:
+                if isinstance(route.prefix, IPv4Network) and route.gateway and route.prefix.prefixlen < leaf_length:
                     others.add(route.prefix)
                     if place and route.table == MAIN_TABLE:
                         own.setdefault(place.rail, []).append(route.prefix)

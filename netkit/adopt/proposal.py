@@ -26,6 +26,7 @@ from netkit.hardware import Catalog
 from netkit.intent import complaint
 from netkit.intent.model import Intent
 from netkit.platforms import PLATFORMS
+from netkit.platforms.routing import IpNetwork
 from netkit.render import Engine, render
 
 WIDEST_POOLS = {"loopbacks": 8, "hosts": 8, "loopbacks_v6": 48, "hosts_v6": 32}
@@ -320,7 +321,9 @@ def _lengths(values: Values, addresses: Addressing) -> Values:
 
 def _host_routing(survey: Survey, placement: Placement, addresses: Addressing, hardware: HardwareSearch) -> Values:
     """Return what routes hosts have: to each leaf or to rails, and whether to other rails too."""
-    rail_of = {prefix: placement.places[leaf].rail for leaf, prefix in addresses.leaf_prefixes.items()}
+    rail_of: dict[IpNetwork, int] = {
+        prefix: placement.places[leaf].rail for leaf, prefix in addresses.leaf_prefixes.items()
+    }
     rail_of |= {prefix: rail for rail, prefix in addresses.rail_prefixes.items()}
     ends = {link.near: placement.places[link.far[0]].rail for link in hardware.links.hosts}
     reached = [

@@ -60,7 +60,8 @@ class SurveyedSwitch:
         """The first address of each interface."""
         found: dict[str, IPv4Interface] = {}
         for interface, address in self.router.addresses:
-            found.setdefault(interface, address)
+            if isinstance(address, IPv4Interface):
+                found.setdefault(interface, address)
         return found
 
     @cached_property
@@ -97,7 +98,8 @@ class SurveyedSwitch:
     @property
     def loopback(self) -> IPv4Interface | None:
         """The address that is the router ID, else the first /32."""
-        whole = [address for _, address in self.router.addresses if address.network.prefixlen == 32]
+        own = [address for _, address in self.router.addresses if isinstance(address, IPv4Interface)]
+        whole = [address for address in own if address.network.prefixlen == 32]
         named = (address for address in whole if str(address.ip) == self.router.router_id)
         return next(named, whole[0] if whole else None)
 
@@ -262,5 +264,5 @@ def _network_v6(text: str) -> IPv6Network | None:
 def rails_of(host: SurveyedHost) -> Iterator[tuple[str, IPv4Interface]]:
     """Yield (interface, address) of the NICs of a host that have an address."""
     for rail in host.routes.rails:
-        if rail.addresses:
+        if rail.addresses and isinstance(rail.addresses[0], IPv4Interface):
             yield rail.interface, rail.addresses[0]

@@ -30,7 +30,12 @@ class PlannedReachability:
 
     def __init__(self, plan: Plan, fabric: Fabric) -> None:
         self._plan = plan
-        self._nic = {nic.address: (host.name, nic.interface) for host in fabric.hosts for nic in host.nics}
+        self._nic = {
+            address: (host.name, nic.interface)
+            for host in fabric.hosts
+            for nic in host.nics
+            for address in nic.addresses
+        }
 
     def __call__(self, device: str, done: frozenset[str], is_finishing: bool) -> Prediction | None:
         """The prediction for the state after a device's change; None if nothing is lost.
@@ -57,7 +62,9 @@ class LostPairs:
     def reaches(self, source: str, target: str) -> bool:
         ends = [self.nic[address] for address in (source, target) if address in self.nic]
         hosts, interfaces = {host for host, _ in ends}, [interface for _, interface in ends]
-        return len(ends) == 2 and not any(loss.may_have_lost(hosts, interfaces) for loss in self.losses)
+        return len(ends) == 2 and not any(
+            loss.may_have_lost(hosts, interfaces, is_ipv6=":" in source) for loss in self.losses
+        )
 
 
 @dataclass(frozen=True)

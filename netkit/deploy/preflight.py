@@ -39,8 +39,9 @@ class Task:
         if model.router is None:
             return None
         files = {name: text for name, text in self.intended.items() if model.reads(name)}
-        config = MODELS[self.plan.platform].parse(files)
-        return frozenset(str(address.ip) for _, address in model.router(config).addresses)
+        router = model.router(MODELS[self.plan.platform].parse(files))
+        families = (router, router.v6) if router.v6 else (router,)
+        return frozenset(str(address.ip) for family in families for _, address in family.addresses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """The health gate of the hosts below a switch: pairs that reached each other before have to do so after.
 
-Hosts are asked over SSH and ping from the address of the rail. Pairs run along the rail and across rails, to other
-leaves, so that they cross a changing spine as far as the hashing of its neighbours allows.
+Hosts are asked over SSH and ping from the addresses of the rail, of IPv4 and of IPv6 where they have it. Pairs run
+along the rail and across rails, to other leaves, so that they cross a changing spine as far as the hashing of its
+neighbours allows.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import Protocol
 
 from nornir.core.plugins.runners import RunnerPlugin
@@ -52,6 +53,10 @@ class Answered:
     source: Address
     answers: Mapping[Address, str]
     """Who answered: address → the name of its owner."""
+    source_v6: Address = ""
+
+    def source_to(self, target: Address) -> Address:
+        return self.source_v6 if ":" in target else self.source
 
 
 Before = Mapping[str, Mapping[str, Answered]]
@@ -81,7 +86,7 @@ class ReachGate:
         """Hosts that could not be asked before some change, and are not tried again."""
         self._bare: set[str] = set()
         """Hosts whose rails had no address: nobody reaches them before they change themselves."""
-        self._addresses = frozenset(nic.address for host in fabric.hosts for nic in host.nics)
+        self._addresses = frozenset(one for host in fabric.hosts for nic in host.nics for one in nic.addresses)
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         first = ask_first(self._others, question, self._clock)
@@ -113,18 +118,26 @@ class ReachGate:
         nics = {host.name: {nic.interface: () for nic in host.nics} for host in hosts}
         states = self._states(nics)
         self._silent |= nics.keys() - states.keys()
-        have = {(name, one.interface): one.address for name, rails in states.items() for one in rails if one.address}
+        have = {
+            (name, one.interface): tuple(filter(None, (one.address, one.address_v6)))
+            for name, rails in states.items()
+            for one in rails
+            if one.address
+        }
         self._bare |= states.keys() - {name for name, _ in have}
         names: dict[tuple[str, str], dict[Address, str]] = {}
         moved: set[Address] = set()
         """Addresses of NICs that have others now: nothing answers there any more, or not yet."""
         for (name, nic), far in called.items():
-            if (name, nic.interface) in have:
-                found = names[name, nic.interface] = {nic.gateway: LEAF} if switch.name == nic.leaf else {}
-                for other, one in far:
-                    addresses = (one.address, have.get((other, one.interface)))
-                    moved |= {one.address} if addresses[1] not in (None, one.address) else set()
-                    found.update({to: f"{other} {one.interface}" for to in addresses if to})
+            if (name, nic.interface) not in have:
+                continue
+            own = have[name, nic.interface]  # a family that it has not got yet is not asked
+            found = dict.fromkeys(filter(None, (nic.gateway, nic.gateway_v6)[: len(own)]), LEAF)
+            found = names[name, nic.interface] = found if switch.name == nic.leaf else {}
+            for place, (other, one) in product(range(len(own)), far):
+                addresses = *one.addresses[place:][:1], *have.get((other, one.interface), ())[place:][:1]
+                moved |= {addresses[0]} if len({*addresses}) > 1 else set()
+                found.update(dict.fromkeys(addresses, f"{other} {one.interface}"))
         wanted: dict[str, dict[str, Sequence[str]]] = {}
         for (name, interface), far_names in names.items():
             wanted.setdefault(name, {})[interface] = tuple(far_names)
@@ -135,8 +148,10 @@ class ReachGate:
                     {
                         to: word
                         for to, word in names[name, one.interface].items()
-                        if to in one.answers or ((one.address, to) in lost and to not in moved)
+                        if to in one.answers
+                        or ((one.address_v6 if ":" in to else one.address, to) in lost and to not in moved)
                     },
+                    one.address_v6,
                 )
                 for one in rails
                 if one.interface in wanted[name]
@@ -161,7 +176,8 @@ class ReachGate:
         return {
             name: {
                 interface: replace(
-                    one, answers={to: word for to, word in one.answers.items() if is_expected(one.source, to, word)}
+                    one,
+                    answers={to: word for to, word in one.answers.items() if is_expected(one.source_to(to), to, word)},
                 )
                 for interface, one in rails.items()
             }
@@ -171,7 +187,7 @@ class ReachGate:
     def _losing(self, device: str) -> Callable[[Address, Address, str], bool]:
         """A test for pairs with an address that the changed leaf stops serving, on a host not yet renumbered."""
         nics = {f"{host.name} {nic.interface}": nic for host in self._fabric.hosts for nic in host.nics}
-        served = {nic.address for nic in nics.values() if nic.leaf == device}
+        served = {address for nic in nics.values() if nic.leaf == device for address in nic.addresses}
         is_leaf = bool(served)
 
         def is_losing(source: Address, target: Address, word: str) -> bool:

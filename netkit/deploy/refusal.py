@@ -53,7 +53,7 @@ def _problems(
 
 def _partial(partial: Partial) -> Problem:
     loss = partial.loss
-    lost = f"{loss.pairs} pairs of NICs, of hosts {_some(loss.hosts)}, do not reach each other any more"
+    lost = f"{loss.pairs} pairs of NICs, of hosts {_some(loss.hosts)}, do not reach each other{loss.family} any more"
     worse = [lost] if loss else []
     worse += [f"fewer equal paths from {_some(partial.narrowed)}"] if partial.narrowed else []
     worse += [f"hosts {_some(partial.moved)} lose a network beside the rails"] if partial.moved else []
@@ -80,7 +80,7 @@ def _outages(plan: Plan, tasks: Mapping[str, Task]) -> Iterator[Problem]:
         lost = step.after or (ReachabilityLoss() if any(map(is_disruptive, named)) else step.during)
         if named and lost:
             when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
-            what = f"{lost.pairs} pairs of NICs of {_some(lost.hosts)} do not reach each other {when}"
+            what = f"{lost.pairs} pairs of NICs of {_some(lost.hosts)} do not reach each other{lost.family} {when}"
             yield Problem(f"step {step.number}, {_some(step.devices)}: outage: {what}", "deploy with --disruptive")
 
 

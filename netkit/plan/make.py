@@ -204,7 +204,8 @@ def _has_rails(fabric: Fabric, name: str) -> bool:
 def _unread(fabric: Fabric, switch: Switch) -> DevicePlan:
     """A switch of which nothing is known: nothing may depend on its sessions."""
     intended = router_of(fabric, switch)
-    routing = RoutingChange(replace(intended, neighbors=(), external=()), intended)
+    v6 = intended.v6 and replace(intended.v6, neighbors=())
+    routing = RoutingChange(replace(intended, neighbors=(), external=(), v6=v6), intended)
     nothing = (), Risk.NONE, Strategy(NOTHING), Blast(), "", ""
     return DevicePlan(switch.name, switch.role, switch.platform, switch.version, *nothing, routing=routing)
 

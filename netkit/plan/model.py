@@ -70,7 +70,10 @@ class Detour:
 
 @dataclass(frozen=True, slots=True)
 class ReachabilityLoss:
-    """Pairs of NICs that temporarily cannot reach each other at any of their addresses."""
+    """Pairs of NICs that temporarily cannot reach each other at any of their addresses of one family.
+
+    A pair that had IPv4 and IPv6 is lost without either.
+    """
 
     pairs: int = 0
     hosts: tuple[str, ...] = ()
@@ -79,9 +82,18 @@ class ReachabilityLoss:
     """About how long; 0: until a later step."""
     rail_pairs: tuple[tuple[str, str], ...] = ()
     """The interfaces of such pairs, in alphabetical order; without them, as in earlier plans, any two of the rails."""
+    is_only_ipv6: bool = False
+    """Whether they all still reach each other over IPv4."""
 
-    def may_have_lost(self, hosts: Collection[str], interfaces: Iterable[str]) -> bool:
-        """Whether a pair of NICs, given by both hosts and both interfaces, may be among these."""
+    @property
+    def family(self) -> str:
+        """What a text adds where only one family is lost."""
+        return " over IPv6" if self.is_only_ipv6 else ""
+
+    def may_have_lost(self, hosts: Collection[str], interfaces: Iterable[str], *, is_ipv6: bool = False) -> bool:
+        """Whether a pair of NICs, given by both hosts and both interfaces, may be among these in a family."""
+        if self.is_only_ipv6 and not is_ipv6:
+            return False
         ends = tuple(sorted(interfaces))
         is_between = ends in self.rail_pairs if self.rail_pairs else {*ends} <= {*self.rails}
         return is_between and {*hosts} <= {*self.hosts}

@@ -9,7 +9,7 @@ removed last. Losses that no order avoids are named in the step that causes them
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import ip_network
 from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
@@ -40,9 +40,9 @@ from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import BgpNeighbor, HostRoutes, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
-from netkit.routing.address import End, network_address
+from netkit.routing.address import End
 from netkit.routing.designed import host_of, router_of
-from netkit.routing.route_policy import prefix_of
+from netkit.routing.route_policy import network_address, number_of, prefix_of
 
 ROLES = (*SWITCH_ROLES, "host")
 """The initial order. Hosts come last: a switch must know a traffic class before it is used."""
@@ -229,12 +229,18 @@ class Order:
 
     def _served_by(self, leaves: Iterable[Switch]) -> Mapping[str, int]:
         """The groups inside the prefix of each leaf, a bit for each: other leaves may have had them before."""
-        leaf_of = {prefix_of(IPv4Network(leaf.leaf_prefix)): leaf.name for leaf in leaves if leaf.leaf_prefix}
-        lengths = {length for _, length in leaf_of}
+        served = (
+            (leaf.name, ip_network(prefix))
+            for leaf in leaves
+            for prefix in (leaf.leaf_prefix, leaf.leaf_prefix_v6)
+            if prefix
+        )
+        leaf_of = {(network.version, *prefix_of(network)): name for name, network in served}
+        lengths = {length for _, _, length in leaf_of}
         found: dict[str, int] = {}
         for index, group in enumerate(self.network.groups):
-            number = int(IPv4Address(group.nics[0].address))
-            for prefix in ((network_address(number, length), length) for length in lengths):
+            address = group.nics[0].address
+            for prefix in ((address.version, network_address(number_of(address), one), one) for one in lengths):
                 if prefix in leaf_of:
                     found[leaf_of[prefix]] = found.get(leaf_of[prefix], 0) | 1 << index
         return found
@@ -269,7 +275,8 @@ class Order:
         for peer, ends in sides.items():
             neighbors = tuple(BgpNeighbor(port, expected) for port, (_, expected) in ends.items())
             asn = max(asn for asn, _ in ends.values()) or UNKNOWN_ASN
-            yield peer, (Router(asn, peer, neighbors=neighbors, max_paths=len(neighbors), requires_policy=False),)
+            router = Router(asn, peer, neighbors=neighbors, max_paths=len(neighbors), requires_policy=False)
+            yield peer, (replace(router, v6=router),)
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
         for earlier in self._before:  # a departing switch carries traffic until its neighbours drop it
@@ -286,11 +293,11 @@ class Order:
                 yield switch.name, (found.running, found.intended)
 
     def _hosts(self) -> Iterator[tuple[str, Sequence[HostRoutes]]]:
-        plan = RoutePlan(self._fabric)
+        plan, plan_v6 = RoutePlan(self._fabric), RoutePlan(self._fabric, 6)
         for host in self._existing(self._fabric.hosts):
             found = self._routing.get(host.name)
             if found is None or not isinstance(found.running, HostRoutes) or not isinstance(found.intended, HostRoutes):
-                yield host.name, (host_of(plan, host),)
+                yield host.name, (host_of(plan, plan_v6, host),)
             else:
                 yield host.name, (found.running, found.intended)
 

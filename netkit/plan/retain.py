@@ -14,9 +14,9 @@ from netkit.plan.model import Detour, DetourKind, ReachabilityLoss
 from netkit.platforms.change import Change
 from netkit.platforms.compare import ConfigComparison, ConfigModel, apply, natural
 from netkit.platforms.config import Files, Path
-from netkit.platforms.routing import Clause, PrefixListEntry, RetainedRouting, Router
+from netkit.platforms.routing import Clause, PrefixListEntry, RetainedRouting, Router, is_within
 from netkit.platforms.secrets import SECRET, holds_secret
-from netkit.routing.address import AddressGroup
+from netkit.routing.address import AddressGroup, NicTables
 
 KIND = re.compile(r"[A-Za-z]+")
 """The name of a port without its number."""
@@ -96,7 +96,7 @@ def detours(
         config = apply(found.whole, (one for one in found.changes if one not in later)) | replaced
         is_secret = holds_secret({one.path: one.running or "" for one in later})  # it could not be written again
         router = model.router(config)
-        networks = [address.network for _, address in router.addresses]
+        networks = [address.network for one in (router, router.v6) if one for _, address in one.addresses]
         if config not in seen and not is_secret and len({*networks}) == len(networks):
             seen.append(config)
             # In the order of the running configuration: FRR takes no description of a neighbor that it does not know.
@@ -218,7 +218,7 @@ def _with_own_prefixes(rule: PrefixListEntry, known: Iterable[PrefixListEntry]) 
 def _allows(one: PrefixListEntry, other: PrefixListEntry) -> bool:
     """Whether a rule permits everything that another one does."""
     is_wide = one.shortest <= other.shortest and other.longest <= one.longest
-    return one.is_permit and is_wide and other.prefix.subnet_of(one.prefix)
+    return one.is_permit and is_wide and is_within(other.prefix, one.prefix)
 
 
 Rows = Sequence[int]
@@ -226,7 +226,14 @@ Rows = Sequence[int]
 
 
 def named_loss(groups: Sequence[AddressGroup], lost: Rows) -> ReachabilityLoss:
-    """How a plan names pairs of groups; each row has the other end's bit."""
+    """How a plan names pairs of groups; each row has the other end's bit.
+
+    NICs that lose each other in both families are one pair.
+    """
+    of_ipv6 = [group.nics[0].address.version == 6 for group in groups]
+    is_only_ipv6 = all(is_own for is_own, row in zip(of_ipv6, lost, strict=True) if row)
+    if any(of_ipv6) and any(lost):
+        groups, lost = _once_each(groups, lost)
     hosts = [Counter(nic.host for nic in group.nics) for group in groups]
     rails = [{nic.interface for nic in group.nics} for group in groups]
     by_host: dict[str, int] = {}
@@ -257,7 +264,31 @@ def named_loss(groups: Sequence[AddressGroup], lost: Rows) -> ReachabilityLoss:
             rail_pairs |= {(min(pair), max(pair)) for pair in product(rails[index], far)}
     names = sorted(touched, key=lambda one: natural((one,)))
     on = sorted({rail for pair in rail_pairs for rail in pair})
-    return ReachabilityLoss(ends // 2, tuple(names), tuple(on), rail_pairs=tuple(sorted(rail_pairs)))
+    pairs = ends // 2
+    is_only_ipv6 = is_only_ipv6 and pairs > 0
+    return ReachabilityLoss(pairs, tuple(names), tuple(on), 0, tuple(sorted(rail_pairs)), is_only_ipv6=is_only_ipv6)
+
+
+def _once_each(groups: Sequence[AddressGroup], lost: Rows) -> tuple[Sequence[AddressGroup], Rows]:
+    """Groups that have each NIC once, whatever its addresses, and the pairs of them in which any of those are lost."""
+    nics = {(nic.host, nic.interface): nic for group in groups for nic in group.nics}
+    places = dict.fromkeys(nics, 0)
+    for index, group in enumerate(groups):
+        for nic in group.nics:
+            places[nic.host, nic.interface] |= 1 << index
+    found: dict[int, list[NicTables]] = {}
+    for key, place in places.items():
+        found.setdefault(place, []).append(nics[key])
+    known: dict[int, int] = {0: 0}
+    rows = []
+    for place in found:
+        row = 0
+        for index in _bits(place):
+            row |= lost[index]
+        if row not in known:
+            known[row] = sum(1 << number for number, other in enumerate(found) if row & other)
+        rows.append(known[row])
+    return [AddressGroup(tuple(members)) for members in found.values()], rows
 
 
 def lost_of(wanted: Rows, has: Rows) -> Rows:
@@ -272,13 +303,14 @@ def either(one: Rows, other: Rows) -> Rows:
 def renumbered(groups: Sequence[AddressGroup]) -> tuple[tuple[int, int], ...]:
     """Where hosts change their addresses: (distance, groups), the latter with the same NICs as that many groups before.
 
-    A bit stands for each group. With one distance for many groups, rows are shifted as a whole.
+    An address of the other family is not another address. A bit stands for each group. With one distance for many
+    groups, rows are shifted as a whole.
     """
-    first: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str, int], int] = {}
     found: dict[int, int] = {}
     for index, group in enumerate(groups):
         for nic in group.nics:
-            if distance := index - first.setdefault((nic.host, nic.interface), index):
+            if distance := index - first.setdefault((nic.host, nic.interface, nic.address.version), index):
                 found[distance] = found.get(distance, 0) | 1 << index
     return tuple(sorted(found.items()))
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
-from ipaddress import IPv4Network
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from netkit.errors import PlanError, Problem
 from netkit.plan.model import SCHEMA, Blast, Partial, Plan, ReachabilityLoss, Step
 from netkit.platforms.change import Change, Risk, risk_of
-from netkit.platforms.routing import RetainedRouting
+from netkit.platforms.routing import IpNetwork, RetainedRouting
 
 AGAIN = "make the plan again"
 
@@ -118,8 +117,8 @@ def _plain(value: Any) -> Any:
             del found["entries"]  # as it was written before there were any: such a plan can still be read
         if isinstance(value, Blast) and not value.moved:
             del found["moved"]
-        if isinstance(value, ReachabilityLoss) and not value.rail_pairs:
-            del found["rail_pairs"]
+        if isinstance(value, ReachabilityLoss):
+            found = {key: one for key, one in found.items() if one or key not in {"rail_pairs", "is_only_ipv6"}}
         if isinstance(value, Step) and not value.narrowed:
             del found["narrowed"]
         if isinstance(value, Partial):
@@ -129,7 +128,7 @@ def _plain(value: Any) -> Any:
         return found
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
-    if isinstance(value, IPv4Network):
+    if isinstance(value, IpNetwork):
         return str(value)
     return value
 

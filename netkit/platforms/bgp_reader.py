@@ -4,22 +4,27 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
-from typing import TypeVar
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_interface, ip_network
+from typing import Literal, TypeVar
 
 from netkit.errors import ConfigError, Problem
 from netkit.platforms.config import Path
 from netkit.platforms.routing import (
-    LARGEST_LENGTH,
     NO_MAP,
     Aggregate,
     BgpNeighbor,
     Clause,
+    IpInterface,
+    IpNetwork,
     PrefixListEntry,
     RouterRoute,
 )
 
-ANY = IPv4Network("0.0.0.0/0")
+Version = Literal[4, 6]
+"""Of IP."""
+ANY: Mapping[Version, IpNetwork] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}
+FAMILY_WORDS: Mapping[Version, str] = {4: "ip", 6: "ipv6"}
+"""The first word of lines of a family, such as `ipv6 prefix-list`."""
 EXTERNAL = 0
 DISCARDS = frozenset({"blackhole", "null0", "reject"})
 DEFAULT_ALLOWAS_IN = 3
@@ -29,27 +34,28 @@ COMMUNITY_LIST = re.compile(
     r"(?:bgp|ip) community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?(permit|deny) (.+)"
 )
 HARMLESS_TO_ROUTES = ("set src ", "description ", "set metric ", "set origin ")
-MATCHES_IPV6 = "match ipv6 address "
 CACHED = 100_000
 T = TypeVar("T")
 
 
 @lru_cache(CACHED)
-def network(text: str) -> IPv4Network | None:
-    """Parse an IPv4 prefix; None if it is invalid."""
+def network(text: str, version: Version = 4) -> IpNetwork | None:
+    """Parse a prefix; None if it is invalid or of the other family."""
     try:
-        return IPv4Network(text, strict=False)
+        found = ip_network(text, strict=False)
     except ValueError:
         return None
+    return found if found.version == version else None
 
 
 @lru_cache(CACHED)
-def interface_address(text: str) -> IPv4Interface | None:
-    """Parse an IPv4 address with prefix length; None if it is invalid."""
+def interface_address(text: str, version: Version = 4) -> IpInterface | None:
+    """Parse an address with prefix length; None if it is invalid or of the other family."""
     try:
-        return IPv4Interface(text)
+        found = ip_interface(text)
     except ValueError:
         return None
+    return found if found.version == version else None
 
 
 @lru_cache(CACHED)
@@ -76,7 +82,7 @@ def whole_number(text: str) -> int | None:
 
 
 @lru_cache(CACHED)
-def prefix_rule(number: int, words: str) -> PrefixListEntry | None:
+def prefix_rule(number: int, words: str, version: Version = 4) -> PrefixListEntry | None:
     """Parse `permit|deny PREFIX [ge N] [le N] [eq N]`, the syntax of FRR and EOS; None for anything else."""
     action, _, rest = words.partition(" ")
     prefix, *bounds = rest.split() or [""]
@@ -86,8 +92,8 @@ def prefix_rule(number: int, words: str) -> PrefixListEntry | None:
     if lengths.keys() - {"ge", "le", "eq"} or not all(map(str.isdecimal, lengths.values())):
         return None
     if prefix == "any":
-        return PrefixListEntry(number, action == "permit", ANY, 0, LARGEST_LENGTH)
-    inside = network(prefix)
+        return PrefixListEntry(number, action == "permit", ANY[version], 0, ANY[version].max_prefixlen)
+    inside = network(prefix, version)
     if inside is None:
         return None
     if "eq" in lengths:
@@ -95,10 +101,10 @@ def prefix_rule(number: int, words: str) -> PrefixListEntry | None:
     return bounded(number, inside, lengths.get("ge", ""), lengths.get("le", ""), is_permit=action == "permit")
 
 
-def bounded(number: int, inside: IPv4Network, shortest: str, longest: str, *, is_permit: bool) -> PrefixListEntry:
+def bounded(number: int, inside: IpNetwork, shortest: str, longest: str, *, is_permit: bool) -> PrefixListEntry:
     """Build an entry with optional bounds of the prefix length; without any it matches the prefix itself."""
     low = int(shortest) if shortest else inside.prefixlen
-    high = int(longest) if longest else LARGEST_LENGTH if shortest else inside.prefixlen
+    high = int(longest) if longest else inside.max_prefixlen if shortest else inside.prefixlen
     return PrefixListEntry(number, is_permit, inside, low, high)
 
 
@@ -115,18 +121,28 @@ def aggregate_words(aggregate: Aggregate) -> str:
     return f"aggregate-address {aggregate.prefix}{' summary-only' if aggregate.is_summary_only else ''}"
 
 
-def static_route(words: Sequence[str]) -> RouterRoute | None:
+def static_route(words: Sequence[str], version: Version = 4) -> RouterRoute | None:
     """Parse `PREFIX NEXT-HOP [distance]`, the syntax of FRR and EOS; None for anything else."""
-    prefix = network(words[0]) if len(words) > 1 and "/" in words[0] else None
+    prefix = network(words[0], version) if len(words) > 1 and "/" in words[0] else None
     if prefix is None or (words[2:] and (len(words) > 3 or not words[2].isdecimal())):
         return None
     if words[1].lower() in DISCARDS:
         return RouterRoute(prefix)
-    return RouterRoute(prefix, words[1]) if ":" not in words[1] else None
+    return RouterRoute(prefix, words[1]) if (":" in words[1]) == (version == 6) else None
 
 
 def routes_in_order(routes: Iterable[RouterRoute]) -> tuple[RouterRoute, ...]:
-    return tuple(sorted(routes, key=lambda route: (route.prefix, route.via)))
+    return tuple(sorted(routes, key=lambda route: (prefix_order(route.prefix), route.via)))
+
+
+def prefix_order(prefix: IpNetwork) -> tuple[int, int]:
+    return int(prefix.network_address), prefix.prefixlen
+
+
+def in_family(addresses: Mapping[str, Iterable[IpInterface]], version: Version) -> tuple[tuple[str, IpInterface], ...]:
+    """The addresses of one family by interface, in an order that does not depend on the file."""
+    every = ((name, one) for name, found in addresses.items() for one in found if one.version == version)
+    return tuple(sorted(every, key=lambda found: (found[0], *prefix_order(found[1].network), int(found[1].ip))))
 
 
 def insert_line(lines: list[str], place: int, line: str) -> None:
@@ -172,7 +188,7 @@ class ClauseDraft:
     def read(self, line: str, asn: int, leaving: Collection[str]) -> None:
         """Parse a line of FRR or EOS; `leaving` are the community lists of graceful shutdown."""
         match line.split(" "):
-            case ["match", "ip", "address", "prefix-list", name]:
+            case ["match", "ip" | "ipv6", "address", "prefix-list", name]:
                 self.prefix_lists = (*self.prefix_lists, name)
             case ["match", "community", name] if name in leaving:
                 self.matches_graceful_shutdown = True
@@ -306,18 +322,20 @@ def line_of(path: Path, value: str) -> str:
 class RouterReader:
     """A router under construction: what the configurations of FRR and EOS have in common."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
+    def __init__(self, lines: Iterable[str], version: Version) -> None:
         """Read the AS number and the community lists, to which other lines refer, from the lines of the top level."""
         lines = tuple(lines)
+        self.version: Version = version
+        self.word, self.other_word = (FAMILY_WORDS[one] for one in ((4, 6) if version == 4 else (6, 4)))
         self.unknown: list[str] = []
         self.static: list[RouterRoute] = []
         self.lists: dict[str, list[PrefixListEntry]] = {}
         self.maps: dict[str, list[Clause]] = {}
         self.peers = Peers()
         self.router_id = ""
-        self.is_active, self.is_shut_down = True, False
+        self.is_active, self.is_shut_down = version == 4, False
         self.redistributed: str | None = None
-        self.networks: list[IPv4Network] = []
+        self.networks: list[IpNetwork] = []
         self.aggregates: list[Aggregate] = []
         own = (line.split(" ") for line in lines if line.startswith("router bgp "))
         self.asn = next((as_number(words[2]) or 0 for words in own if len(words) == 3), 0)
@@ -331,8 +349,8 @@ class RouterReader:
             return
         draft = ClauseDraft()
         rows = [line_of(path, value) for path, value in inner]
-        if any(row.startswith(MATCHES_IPV6) for row in rows):
-            return  # no route of IPv4 matches
+        if any(row.startswith(f"match {self.other_word} address ") for row in rows):
+            return  # no route of this family matches
         for row in rows:
             draft.read(row, self.asn, self.leaving)
         self.maps.setdefault(words[1], []).append(draft.done(number, is_permit=words[2] == "permit"))
@@ -340,7 +358,7 @@ class RouterReader:
     def is_announcement(self, line: str) -> bool:
         """Parse a line that originates routes; false if it is not one."""
         match line.split(" "):
-            case ["aggregate-address", text, *options] if (prefix := network(text)) is not None:
+            case ["aggregate-address", text, *options] if (prefix := network(text, self.version)) is not None:
                 self.aggregates.append(Aggregate(prefix, "summary-only" in options))
                 if options not in ([], ["summary-only"]):
                     self.unknown.append(line)
@@ -349,13 +367,22 @@ class RouterReader:
                 self.redistributed = options[1] if has_map else NO_MAP
                 if options and not has_map:
                     self.unknown.append(line)
-            case ["network", text, *options] if (prefix := network(text)) is not None:
+            case ["network", text, *options] if (prefix := network(text, self.version)) is not None:
                 self.networks.append(prefix)
                 if options:
                     self.unknown.append(line)
+            case ["aggregate-address" | "network", text, *_] if network(text, 6 if self.version == 4 else 4):
+                pass  # of the other family, on EOS
             case _:
                 return False
         return True
+
+    def external(self) -> tuple[BgpNeighbor, ...]:
+        """The neighbours by IPv4 address: their sessions carry IPv4 only."""
+        return self.peers.external(self.asn, is_active=self.is_active) if self.version == 4 else ()
+
+    def all_unknown(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.unknown, *(self.peers.unknown() if self.version == 4 else ())}))
 
     @staticmethod
     def is_policy(peer: Peer, words: list[str]) -> bool:

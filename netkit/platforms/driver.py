@@ -46,6 +46,8 @@ class RailState:
     """Probed addresses that answered over it."""
     address: str = ""
     """Its first actual address, which its files may contradict."""
+    address_v6: str = ""
+    """Its first global IPv6 address."""
 
 
 class Reader(Protocol):

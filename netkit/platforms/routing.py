@@ -6,12 +6,19 @@ Each platform parses its configuration into a `Router`, whoever wrote the config
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
 from netkit.platforms.config import Path
 
 NO_MAP = ""
-LARGEST_LENGTH = 32
+IpAddress = IPv4Address | IPv6Address
+IpInterface = IPv4Interface | IPv6Interface
+IpNetwork = IPv4Network | IPv6Network
+
+
+def is_within(prefix: IpNetwork, whole: IpNetwork) -> bool:
+    """Whether a prefix is another one or inside it; never for two families."""
+    return prefix.prefixlen >= whole.prefixlen and prefix.network_address in whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +27,12 @@ class PrefixListEntry:
 
     number: int
     is_permit: bool
-    prefix: IPv4Network
+    prefix: IpNetwork
     shortest: int
     longest: int
 
-    def matches(self, prefix: IPv4Network) -> bool:
-        return self.shortest <= prefix.prefixlen <= self.longest and prefix.subnet_of(self.prefix)
+    def matches(self, prefix: IpNetwork) -> bool:
+        return self.shortest <= prefix.prefixlen <= self.longest and is_within(prefix, self.prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class BgpNeighbor:
     inbound: str = NO_MAP
     outbound: str = NO_MAP
     is_active: bool = True
-    """Activated for IPv4 unicast, and not shut down."""
+    """The family is activated, and the neighbour not shut down."""
     allowas_in: int = 0
     is_drained: bool = False
     """Graceful shutdown of this neighbour only."""
@@ -65,7 +72,7 @@ class BgpNeighbor:
 class Aggregate:
     """A summary that is announced while a more specific route exists."""
 
-    prefix: IPv4Network
+    prefix: IpNetwork
     is_summary_only: bool
 
 
@@ -73,18 +80,18 @@ class Aggregate:
 class RouterRoute:
     """A static route of a switch; without a next hop it drops packets."""
 
-    prefix: IPv4Network
+    prefix: IpNetwork
     via: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Router:
-    """The routing of a switch."""
+    """The routing of a switch: of IPv4, and of IPv6 in `v6`."""
 
     asn: int = 0
     """0: no BGP."""
     router_id: str = ""
-    addresses: tuple[tuple[str, IPv4Interface], ...] = ()
+    addresses: tuple[tuple[str, IpInterface], ...] = ()
     """(interface, address) of every interface in the default VRF; for a VLAN, the name of its SVI."""
     members: tuple[tuple[str, str], ...] = ()
     """(port, SVI): access ports and the SVI of their VLAN."""
@@ -97,7 +104,7 @@ class Router:
     """Neighbours by IPv4 address, of the fabric or outside. `interface` is the address."""
     redistributed: str | None = None
     """The route map of `redistribute connected`; None: connected routes are not redistributed."""
-    networks: tuple[IPv4Network, ...] = ()
+    networks: tuple[IpNetwork, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     static: tuple[RouterRoute, ...] = ()
     """In the default VRF, in order."""
@@ -110,6 +117,8 @@ class Router:
     """Without a route map nothing is accepted or announced (RFC 8212)."""
     unknown: tuple[str, ...] = ()
     """Routing configuration outside this model: VRF leaking, other address families."""
+    v6: "Router | None" = None
+    """The routing of IPv6, over the same sessions; None: the family is not active."""
     sessions: tuple[BgpNeighbor, ...] = field(init=False, repr=False, compare=False)
     """All neighbours by the port that leads to them."""
 
@@ -135,7 +144,7 @@ class Router:
 class HostRoute:
     """A route of a host, on-link without a gateway; `is_unreachable` drops traffic."""
 
-    prefix: IPv4Network
+    prefix: IpNetwork
     gateway: str = ""
     table: int = 254
     is_unreachable: bool = False
@@ -146,9 +155,9 @@ class HostRail:
     """An interface of a host with its addresses, its routes, and the routing table for each source address."""
 
     interface: str
-    addresses: tuple[IPv4Interface, ...]
+    addresses: tuple[IpInterface, ...]
     routes: tuple[HostRoute, ...]
-    tables: tuple[tuple[IPv4Network, int], ...] = ()
+    tables: tuple[tuple[IpNetwork, int], ...] = ()
     """Policy rules by source: (source, table)."""
     bound_table: int | None = None
     """The table for traffic bound to the interface, such as RoCE without a source address yet; None: the main table."""
@@ -161,6 +170,8 @@ class HostRoutes:
     rails: tuple[HostRail, ...] = ()
     unknown: tuple[str, ...] = ()
     """Routes and rules outside this model."""
+    v6: "HostRoutes | None" = None
+    """The routing of IPv6; None: the host has none."""
 
 
 @dataclass(frozen=True, slots=True)

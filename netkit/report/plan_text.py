@@ -64,11 +64,11 @@ def loss(lost: ReachabilityLoss) -> str:
     """Describe a loss: the hosts, how many pairs of NICs, and for how long."""
     when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
     rails = f" on {listed(lost.rails)}" if lost.rails else ""
-    return f"{counted(lost.pairs, 'pair')} of NICs of {listed(lost.hosts)}{rails} {when}"
+    return f"{counted(lost.pairs, 'pair')} of NICs of {listed(lost.hosts)}{rails}{lost.family} {when}"
 
 
 def _cut_off(lost: ReachabilityLoss) -> str:
-    return f"{counted(lost.pairs, 'pair')} of NICs of {listed(lost.hosts)} no longer reach each other"
+    return f"{counted(lost.pairs, 'pair')} of NICs of {listed(lost.hosts)} no longer reach each other{lost.family}"
 
 
 def _outages(plan: Plan) -> Iterator[str]:

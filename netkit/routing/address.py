@@ -3,18 +3,16 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Interface
 
 from netkit.design.fabric import Fabric
-from netkit.platforms.routing import HostRail, HostRoutes, Router
-from netkit.routing.route_policy import Prefix, prefix_of
+from netkit.platforms.routing import HostRail, HostRoutes, IpAddress, IpInterface, Router
+from netkit.routing.route_policy import Prefix, network_address, number_of, prefix_of
 
 End = tuple[str, str]
 """A device and one of its ports."""
 Table = tuple[tuple[tuple[Prefix, str], ...], ...]
 """The routing tables a host looks up one after another. `leaf` sends to the leaf, `link` is on-link, `drop` loses."""
 MAIN_TABLE = 254
-ADDRESS_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class NicTables:
 
     host: str
     interface: str
-    address: str
+    address: IpAddress
     leaf: str
     is_on_leaf: tuple[bool, ...]
     svi: tuple[str, ...]
@@ -69,13 +67,12 @@ def nic_tables(
     private = _private(hosts)
     for host, variants in hosts.items():
         named = dict.fromkeys(
-            (rail.interface, str(one.ip)) for routes in variants for rail in routes.rails for one in rail.addresses
+            (rail.interface, one.ip) for routes in variants for rail in routes.rails for one in rail.addresses
         )
-        for interface, address in named:
+        for interface, ip in named:
             leaf, port = cabling.ends.get((host, interface), ("", ""))
             if leaf not in routers:
                 continue
-            ip = IPv4Address(address)
             found = [on.get(port, ()) for on in ports[leaf]]
             is_on_leaf = tuple(any(ip in one.network for one in each) for each in found)
             svi = tuple(dict(router.members).get(port, "") for router in routers[leaf])
@@ -83,7 +80,7 @@ def nic_tables(
                 tuple(_table(routes, interface, ip, {str(one.ip) for one in each}, private) for routes in variants)
                 for each in found
             )
-            yield NicTables(host, interface, address, leaf, is_on_leaf, svi, tables)
+            yield NicTables(host, interface, ip, leaf, is_on_leaf, svi, tables)
 
 
 def _private(hosts: Mapping[str, Sequence[HostRoutes]]) -> frozenset[Prefix]:
@@ -96,9 +93,9 @@ def _private(hosts: Mapping[str, Sequence[HostRoutes]]) -> frozenset[Prefix]:
     return frozenset(prefix for prefix, names in owners.items() if len(names) == 1)
 
 
-def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
+def _on_ports(router: Router) -> Mapping[str, tuple[IpInterface, ...]]:
     """The addresses a host at each port sees: those of the port, or of its VLAN."""
-    found: dict[str, tuple[IPv4Interface, ...]] = defaultdict(tuple)
+    found: dict[str, tuple[IpInterface, ...]] = defaultdict(tuple)
     for interface, address in router.addresses:
         if interface not in router.down:
             found[interface] += (address,)
@@ -109,7 +106,7 @@ def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
 
 
 def _table(
-    routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[str], private: frozenset[Prefix]
+    routes: HostRoutes, interface: str, ip: IpAddress, gateways: set[str], private: frozenset[Prefix]
 ) -> Table | None:
     """The routing tables for a source address of the host; None if the host does not have it."""
     rail = next((one for one in routes.rails if one.interface == interface), None)
@@ -148,7 +145,7 @@ def address_groups(
         covers[name] |= prefixes
     found: dict[object, list[NicTables]] = defaultdict(list)
     for nic in nics:
-        number = int(IPv4Address(nic.address))
+        number = number_of(nic.address)
         cover = frozenset(one for one in covers[nic.leaf] if network_address(number, one[1]) == one[0])
         # Hosts change one after another, so those that change are separate.
         host = nic.host if any(len(set(tables)) > 1 for tables in nic.tables) else ""
@@ -164,14 +161,10 @@ def prefix_layers(
     lengths = sorted({length for _, length in prefixes}, reverse=True)
     layers: list[dict[Prefix, int]] = []
     for index, group in enumerate(groups):
-        number = int(IPv4Address(group.nics[0].address))
+        number = number_of(group.nics[0].address)
         covering = [(network_address(number, length), length) for length in lengths]
         for depth, prefix in enumerate(one for one in covering if one in prefixes):
             if depth == len(layers):
                 layers.append({})
             layers[depth][prefix] = layers[depth].get(prefix, 0) | 1 << index
     return layers
-
-
-def network_address(number: int, length: int) -> int:
-    return number >> (ADDRESS_BITS - length) << (ADDRESS_BITS - length)

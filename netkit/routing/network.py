@@ -12,7 +12,6 @@ operations on integers whatever the number of destinations.
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address
 
 from netkit.platforms.routing import BgpNeighbor, Clause, HostRoutes, Router
 from netkit.routing.address import (
@@ -21,11 +20,10 @@ from netkit.routing.address import (
     NicTables,
     Table,
     address_groups,
-    network_address,
     nic_tables,
     prefix_layers,
 )
-from netkit.routing.route_policy import Prefix, clauses_of, originated, permitted, prefix_of
+from netkit.routing.route_policy import Prefix, clauses_of, network_address, number_of, originated, permitted, prefix_of
 
 USUAL_PREFERENCE, DRAINED_PREFERENCE = 100, 0
 MOST_TURNS = 64
@@ -39,7 +37,7 @@ Link = tuple[str, BgpNeighbor, BgpNeighbor]
 
 @dataclass(frozen=True, slots=True)
 class NetworkState:
-    """The configuration each device runs, by its number in `Network`, and what is down or drained."""
+    """The configuration each device runs, by its number in `FamilyNetwork`, and what is down or drained."""
 
     phases: Mapping[str, int] = field(default_factory=dict)
     """Devices that are not named run their first configuration."""
@@ -89,8 +87,8 @@ class _Tables:
     layers: list[dict[str, _Rib]]
 
 
-class Network:
-    """Every configuration of a transition, and the states between them.
+class FamilyNetwork:
+    """Every configuration of a transition, and the states between them, for the routes of one IP version.
 
     `routers` and `hosts` hold the configurations each device may run: the running one, the intended one, then any in
     between.
@@ -449,7 +447,7 @@ class Network:
         routes = [prefix_of(route.prefix) for route in router.static]
         swallowed = 0
         for index, group in enumerate(self.groups):
-            number = int(IPv4Address(group.nics[0].address))
+            number = number_of(group.nics[0].address)
             longest = max(
                 (
                     length
@@ -513,7 +511,7 @@ class Network:
         to_leaf = on_link = 0
         stages = [(dict(rows), sorted({length for (_, length), _ in rows}, reverse=True)) for rows in table]
         for index, group in enumerate(self.groups):
-            number = int(IPv4Address(group.nics[-1].address))
+            number = number_of(group.nics[-1].address)
             found = (
                 rows.get((network_address(number, length), length)) for rows, lengths in stages for length in lengths
             )

@@ -2,17 +2,28 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ipaddress import IPv4Network
 
-from netkit.platforms.routing import NO_MAP, Clause, PrefixListEntry, Router
+from netkit.platforms.routing import NO_MAP, Clause, IpAddress, IpNetwork, PrefixListEntry, Router, is_within
 
 Prefix = tuple[int, int]
-"""Network address and length, as integers: `ipaddress` is too slow for the inner loops."""
+"""Network address and length, as integers: `ipaddress` is too slow for the inner loops.
+
+IPv4 addresses are the first bits of as many as IPv6 has: a `Prefix` does not tell its family.
+"""
+ADDRESS_BITS = 128
 PERMIT_ALL = (Clause(0, is_permit=True),)
 
 
-def prefix_of(network: IPv4Network) -> Prefix:
-    return int(network.network_address), network.prefixlen
+def number_of(address: IpAddress) -> int:
+    return int(address) << (ADDRESS_BITS - address.max_prefixlen)
+
+
+def prefix_of(network: IpNetwork) -> Prefix:
+    return number_of(network.network_address), network.prefixlen
+
+
+def network_address(number: int, length: int) -> int:
+    return number >> (ADDRESS_BITS - length) << (ADDRESS_BITS - length)
 
 
 def originated(router: Router) -> Iterator[Prefix]:
@@ -29,9 +40,9 @@ def originated(router: Router) -> Iterator[Prefix]:
     yield from (prefix_of(one.prefix) for one in active)
 
 
-def _is_inside(network: IPv4Network, summary: IPv4Network) -> bool:
+def _is_inside(network: IpNetwork, summary: IpNetwork) -> bool:
     """Whether a prefix is a more specific of another."""
-    return network.prefixlen > summary.prefixlen and network.subnet_of(summary)
+    return network.prefixlen > summary.prefixlen and is_within(network, summary)
 
 
 def clauses_of(router: Router, route_map: str) -> tuple[Clause, ...]:
@@ -41,7 +52,7 @@ def clauses_of(router: Router, route_map: str) -> tuple[Clause, ...]:
     return tuple(router.route_maps.get(route_map, ()))
 
 
-def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixListEntry]], network: IPv4Network) -> bool:
+def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixListEntry]], network: IpNetwork) -> bool:
     """Whether a route of the router's own passes a route map."""
     for clause in clauses:
         if clause.matches_graceful_shutdown:
@@ -51,7 +62,7 @@ def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixListE
     return False
 
 
-def _is_listed(rules: Iterable[PrefixListEntry], network: IPv4Network) -> bool:
+def _is_listed(rules: Iterable[PrefixListEntry], network: IpNetwork) -> bool:
     return next((rule.is_permit for rule in rules if rule.matches(network)), False)
 
 
@@ -64,10 +75,7 @@ def permitted(
     """The destinations of a layer that a route map permits, by the permitting entry."""
     masks: dict[int, int] = defaultdict(int)
     rules = {
-        name: [
-            (int(one.prefix.network_address), int(one.prefix.netmask), one.shortest, one.longest, one.is_permit)
-            for one in found
-        ]
+        name: [(*prefix_of(one.prefix), one.shortest, one.longest, one.is_permit) for one in found]
         for name, found in lists.items()
     }
     for (number, length), mask in index.items():
@@ -85,7 +93,7 @@ def permitted(
 
 
 def _fits(rules: Sequence[tuple[int, int, int, int, bool]], number: int, length: int) -> bool:
-    for start, netmask, shortest, longest, is_permit in rules:
-        if shortest <= length <= longest and number & netmask == start:
+    for start, inside, shortest, longest, is_permit in rules:
+        if shortest <= length <= longest and network_address(number, inside) == start:
             return is_permit
     return False

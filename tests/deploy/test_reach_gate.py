@@ -55,12 +55,14 @@ class Bed:
     later: dict[float, set[str]] = field(default_factory=dict)
     is_blank: bool = False
     memory: RunMemory = field(default_factory=RunMemory)
+    fabric: Fabric = FABRIC
+    have_v6: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         def others(question: GateQuestion) -> GateAnswer:
             return GateAnswer("healthy", (f"sample {question.sample!r}",), "mine", self.is_blank)
 
-        self.gate = ReachGate(FABRIC, others, self.connect, clock=self.time.clock, runner=SerialRunner())
+        self.gate = ReachGate(self.fabric, others, self.connect, clock=self.time.clock, runner=SerialRunner())
 
     def connect(self, name: str) -> "FakeHost":
         return FakeHost(self, name)
@@ -95,10 +97,12 @@ class FakeHost:
         return tuple(self.state(interface, called) for interface, called in far.items())
 
     def state(self, interface: str, called: Sequence[str]) -> RailState:
-        source = self.bed.have[self.name, interface]
-        there = {*self.bed.have.values(), *(nic.gateway for host in FABRIC.hosts for nic in host.nics)} - self.bed.mute
-        answers = [one for one in called if one in there and (source, one) not in self.bed.apart]
-        return RailState(interface, True, False, (), tuple(answers), source)
+        source, source_v6 = (have.get((self.name, interface), "") for have in (self.bed.have, self.bed.have_v6))
+        gateways = {one for host in self.bed.fabric.hosts for nic in host.nics for one in (nic.gateway, nic.gateway_v6)}
+        there = {*self.bed.have.values(), *self.bed.have_v6.values(), *gateways} - self.bed.mute
+        own = {one: source_v6 if ":" in one else source for one in called}
+        answers = [one for one in called if one in there and (own[one], one) not in self.bed.apart]
+        return RailState(interface, True, False, (), tuple(answers), source, source_v6)
 
 
 @dataclass
@@ -169,6 +173,30 @@ def test_one_lost_pair_is_worse_along_the_rail_and_across(device: str, *, is_acr
         assert answer == GateAnswer("worse", (f"{said}, as it did before",))
     assert bed.ask(Moment.AFTER, device, sample=sample, prediction=Model({target})).is_healthy
     assert not bed.ask(Moment.AFTER, device, sample=sample, prediction=Model(set())).is_healthy
+
+
+def test_pairs_have_to_answer_over_ipv6_too() -> None:
+    pools = {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}
+    fabric = intents.fabric(intents.values({"pools": pools}))
+    bed = Bed(fabric=fabric)
+    assert "2001:db8" not in bed.ask(Moment.BEFORE).sample  # hosts have no such address yet
+    bed.have_v6 = {(host.name, nic.interface): nic.address_v6 for host in fabric.hosts for nic in host.nics}
+    sample = bed.ask(Moment.BEFORE).sample
+    assert bed.after(sample).is_healthy
+    (host, one), ((far, other), *_) = next(iter(calls(fabric, fabric.switch(LEAF)).items()))
+    bed.apart = {(one.address_v6, other.address_v6)}
+    who = f"{far} {other.interface} does not answer any more at {other.address_v6}, as it did before"
+    assert bed.after(sample) == GateAnswer("worse", (f"{host}: {one.interface}: {who}",))
+    rails = min(one.interface, other.interface), max(one.interface, other.interface)
+    lost = ReachabilityLoss(1, (host, far), rails, rail_pairs=(rails,), is_only_ipv6=True)
+    plan = SimpleNamespace(steps=(Step(1, (LEAF,), after=lost),), gone=ReachabilityLoss(), partial=None)
+    prediction = PlannedReachability(cast("Plan", plan), fabric)(LEAF, frozenset(), False)
+    assert bed.after(sample, prediction=prediction).is_healthy
+    bed.apart = {(one.address, other.address)}  # only IPv6 is excused
+    assert bed.after(sample, prediction=prediction).verdict == "worse"
+    bed.apart, bed.mute = set(), {one.gateway_v6}
+    said = f"{host}: {one.interface}: its leaf does not answer any more; before, {one.gateway_v6} did"
+    assert bed.after(sample).reasons == (said,)
 
 
 def test_of_many_lost_pairs_a_few_are_named() -> None:
@@ -268,7 +296,9 @@ def test_a_pair_is_expected_back_once_all_devices_of_its_step_have_changed() -> 
     one, other = ADDRESSES[HOSTS[0].name, NIC.interface], ADDRESSES[HOSTS[1].name, NIC.interface]
     lost = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), (NIC.interface,))
     steps = Step(1, ("spine01",), after=lost), Step(2, ("leaf01", "leaf02"))
-    predict = PlannedReachability(cast("Plan", SimpleNamespace(steps=steps, gone=ReachabilityLoss())), FABRIC)
+    predict = PlannedReachability(
+        cast("Plan", SimpleNamespace(steps=steps, gone=ReachabilityLoss(), partial=None)), FABRIC
+    )
     for device, done in (("spine01", set()), ("leaf01", {"spine01"})):
         found = predict(device, frozenset(done), False)
         assert found is not None
@@ -289,7 +319,7 @@ def test_a_leaf_need_not_answer_at_a_gateway_that_its_change_takes_away() -> Non
 def test_what_ends_across_rails_excuses_no_pair_along_a_rail() -> None:
     one, other = HOSTS[0].nics[:2], HOSTS[1].nics[:2]
     gone = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), rail_pairs=((one[0].interface, one[1].interface),))
-    predict = PlannedReachability(cast("Plan", SimpleNamespace(steps=(), gone=gone)), FABRIC)
+    predict = PlannedReachability(cast("Plan", SimpleNamespace(steps=(), gone=gone, partial=None)), FABRIC)
     found = predict(LEAF, frozenset(), False)
     assert found is not None
     assert found.reaches(one[0].address, other[0].address)

@@ -21,8 +21,8 @@ from tests.platforms.samples import files_of
 Address = tuple[str, str, str]
 """Host, interface, address."""
 Pair = frozenset[Address]
-NicPair = frozenset[tuple[str, str]]
-"""Two NICs, as host and interface, whatever their addresses."""
+NicPair = frozenset[tuple[str, str, bool]]
+"""Two NICs, as host, interface, and whether over IPv6, whatever their addresses of that family."""
 End = tuple[str, str]
 
 
@@ -177,12 +177,12 @@ class Transition:
 
 def nics(pairs: Iterable[Pair]) -> set[NicPair]:
     """The NICs of pairs of addresses."""
-    return {frozenset((host, rail) for host, rail, _ in pair) for pair in pairs}
+    return {frozenset((host, rail, ":" in address) for host, rail, address in pair) for pair in pairs}
 
 
 def words(lost: Iterable[NicPair]) -> tuple[int, set[str], set[tuple[str, ...]]]:
-    """How a plan names pairs: how many they are, of which hosts, and their rails."""
-    pairs = set(lost)
+    """How a plan names pairs: how many they are in any family, of which hosts, and their rails."""
+    pairs = {frozenset((host, rail) for host, rail, _ in pair) for pair in lost}
     rails = {tuple(sorted(rail for _, rail in pair)) for pair in pairs}
     return len(pairs), {host for pair in pairs for host, _ in pair}, rails
 
@@ -203,7 +203,7 @@ def pairs_of(network: Network, rows: Sequence[int]) -> set[Pair]:
 def expanded(groups: Sequence[AddressGroup], pairs: Iterable[tuple[int, int]]) -> set[Pair]:
     """The pairs of addresses in pairs of groups."""
     return {
-        frozenset({(a.host, a.interface, a.address), (b.host, b.interface, b.address)})
+        frozenset({(a.host, a.interface, str(a.address)), (b.host, b.interface, str(b.address))})
         for one, other in pairs
         for a in groups[one].nics
         for b in groups[other].nics

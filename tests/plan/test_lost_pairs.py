@@ -1,6 +1,7 @@
 """The number of disconnected pairs equals that of a list of each."""
 
 from collections.abc import Sequence
+from ipaddress import IPv4Address
 from itertools import combinations_with_replacement, product
 
 from hypothesis import given
@@ -14,7 +15,7 @@ NICS = st.builds(
     NicTables,
     host=st.sampled_from(["gpu2", "gpu10", "gpu1"]),
     interface=st.sampled_from(["rail0", "rail1"]),
-    address=st.just("10.0.0.1"),
+    address=st.just(IPv4Address("10.0.0.1")),
     leaf=st.just("leaf01"),
     is_on_leaf=st.just((True,)),
     tables=st.just(()),

@@ -19,6 +19,7 @@ from netkit.plan.order import Order
 from netkit.plan.retain import with_entries
 from netkit.platforms.compare import MODELS
 from netkit.platforms.secrets import PLACEHOLDER, SECRET
+from netkit.report.plan_text import step_lines, worst_state
 from tests import intents
 from tests.lanes import daily, examples
 from tests.plan.replay import NicPair, Transition, nics, words
@@ -251,6 +252,60 @@ def test_sessions_between_old_and_new_addresses_have_no_routes_until_both_ends_h
     assert not last.waiting
     kept = transition(platform, {}, EDITS["renumbered"])  # loopbacks stay, and are routes too
     assert not any(step.waiting for step in kept.plan.steps)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["IPv6"], ["other IPv6"]),
+        (["IPv6"], []),
+        ([], ["IPv6"]),
+        (["IPv6"], ["IPv6", "drained spine"]),
+        (["IPv6"], ["IPv6", "new unit"]),
+        (["IPv6", "lower ceilings"], ["IPv6", "higher ceilings"]),
+        (["IPv6"], ["IPv6", "vlan"]),
+    ],
+)
+def test_pairs_that_lose_only_ipv6_are_named(platform: str, first: list[str], second: list[str]) -> None:
+    found = transition(platform, *(merged(*(EDITS[name] for name in names)) for names in (first, second)))
+    assert_loses_only_what_it_names(found)
+    assert planning.read(planning.write(found.plan)) == found.plan
+    assert not found.again().changed
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_other_ipv6_addresses_cut_hosts_off_over_ipv6_only(platform: str) -> None:
+    found = transition(platform, EDITS["IPv6"], EDITS["other IPv6"])
+    configs = found.configs()
+    assert sum(":" in address for pair in found.reached(configs) for _, _, address in pair) == 8
+    assert any(lost for _, _, lost in found.lost())
+    after = [step.after for step in found.plan.steps if step.after]
+    assert {(one.hosts, one.is_only_ipv6) for one in after} == {(("gpu11", "gpu12"), True)}
+    assert not found.plan.gone
+    said = "4 pairs of NICs of gpu11, gpu12 on rail0, rail1 over IPv6"
+    assert worst_state(found.plan).endswith(f": {said} until a later step")
+    there = {name: found.running[name] for name in found.intended}
+    sides = planning.sides_of(there, found.intended)
+    whole = planning.make(found.fabrics[-1], there, found.intended, is_part=True)
+    part = planning.limited(found.fabrics[-1], whole, ["spine01", "spine02"], sides)
+    rails = (("rail0", "rail1"),)
+    loss = ReachabilityLoss(2, ("gpu11", "gpu12"), ("rail0", "rail1"), 0, rails, is_only_ipv6=True)
+    assert part.partial == Partial(loss, ("gpu11", "gpu12", "leaf01", "leaf02"))
+    assert loss.may_have_lost({"gpu11", "gpu12"}, ["rail0", "rail1"], is_ipv6=True)
+    assert not loss.may_have_lost({"gpu11", "gpu12"}, ["rail0", "rail1"])
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_removed_ipv6_ends_by_intent(platform: str) -> None:
+    found = transition(platform, EDITS["IPv6"], {})
+    rails = (("rail0", "rail0"), ("rail0", "rail1"), ("rail1", "rail1"))
+    loss = ReachabilityLoss(4, ("gpu11", "gpu12"), ("rail0", "rail1"), 0, rails, is_only_ipv6=True)
+    assert found.plan.gone == loss
+    said = "4 pairs of NICs of gpu11, gpu12 no longer reach each other over IPv6"
+    assert f"ends by intent: {said}" in step_lines(found.plan)
+    assert planning.read(planning.write(found.plan)) == found.plan
+    assert '"is_only_ipv6"' not in planning.write(transition(platform, {}, EDITS["drained spine"]).plan)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, ip_interface, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from netkit import design, intent
 from netkit.design import Fabric, Host, Switch, policy
+from netkit.design.fabric import Nic
 from netkit.design.hosts import RoutePlan
 from netkit.errors import DesignError
 from netkit.hardware import Catalog
@@ -76,7 +77,7 @@ def router_of(platform: str, files: Files) -> Router:
 
 def rules(found: policy.PrefixList) -> tuple[PrefixListEntry, ...]:
     return tuple(
-        PrefixListEntry(rule.number, True, IPv4Network(rule.prefix), rule.length, rule.length) for rule in found.rules
+        PrefixListEntry(rule.number, True, ip_network(rule.prefix), rule.length, rule.length) for rule in found.rules
     )
 
 
@@ -91,15 +92,19 @@ def with_rules(router: Router) -> dict[str, tuple[tuple[Clause, tuple[tuple[Pref
     }
 
 
-def expected_maps(fabric: Fabric, switch: Switch) -> dict[str, Any]:
+def expected_maps(fabric: Fabric, switch: Switch, version: int) -> dict[str, Any]:
     """Expected filters: into BGP, and for each kind of neighbor in and out; `-DRAINED` for a drain by route maps."""
-    lists = {found.name: rules(found) for found in policy.prefix_lists(fabric, switch) if found.version == 4}
+    lists = {
+        found.name.removesuffix("-V6"): rules(found)
+        for found in policy.prefix_lists(fabric, switch)
+        if found.version == version
+    }
     through = {"in": lists["FABRIC"], "out": lists[policy.announced(fabric, switch)]}
     plain = Clause(10, is_permit=True)
     maps: dict[str, Any] = {"connected": ((plain, (lists["CONNECTED"],)),)}
     maps |= {way: ((plain, (found,)),) for way, found in through.items()}
     maps["in drained"] = ((replace(plain, local_preference=0), (through["in"],)),)
-    for outside in switch.external:
+    for outside in switch.external if version == 4 else ():
         maps |= {name: ((plain, (lists[name],)),) for name in (outside.inbound, outside.outbound)}
     maps["out drained"] = ((replace(plain, has_graceful_shutdown=True), (through["out"],)),)
     return maps
@@ -111,13 +116,22 @@ def drains_by_route_map(switch: Switch) -> bool:
 
 def check(fabric: Fabric, switch: Switch, files: Files) -> None:
     found = router_of(switch.platform, files)
+    has_ipv6 = bool(switch.loopback_v6) and bool(switch.fabric_ports or switch.platform == "nvue")
+    assert (found.v6 is not None) == has_ipv6
+    check_family(fabric, switch, replace(found, v6=None), 4)
+    if found.v6:
+        check_family(fabric, switch, found.v6, 6)
+
+
+def check_family(fabric: Fabric, switch: Switch, found: Router, version: int) -> None:
+    is_ipv4 = version == 4
     loopback, svi = NAMES[switch.platform]
     maps = with_rules(found)
     maps = {name: clauses for name, clauses in maps.items() if name not in SONIC_SOURCES}
     has_bgp = bool(switch.fabric_ports) or switch.platform == "nvue"
-    wanted = expected_maps(fabric, switch)
-    by_address = {port.peer_address: port for port in switch.fabric_ports if port.peer_address}
-    outside_of = {port.peer: port for port in switch.external}
+    wanted = expected_maps(fabric, switch, version)
+    by_address = {port.peer_address: port for port in switch.fabric_ports if port.peer_address and is_ipv4}
+    outside_of = {port.peer: port for port in switch.external if is_ipv4}
     for neighbor in (*found.neighbors, *(one for one in found.external if one.interface in by_address)):
         port = next(port for port in switch.fabric_ports if port.neighbor == neighbor.interface)
         is_drained = port.peer in switch.drain_neighbors
@@ -141,17 +155,19 @@ def check(fabric: Fabric, switch: Switch, files: Files) -> None:
             is_drained=port.peer in switch.drain_neighbors and not drains_by_route_map(switch),
         )
         for port in sorted(switch.fabric_ports, key=lambda port: port.neighbor)
+        if is_ipv4 or not port.peer_address
     ]
-    addresses = [(loopback, IPv4Interface(f"{switch.loopback}/32"))]
-    addresses += [(port.name, IPv4Interface(port.address)) for port in switch.ports if port.address]
-    addresses += [(svi.format(vlan.number), IPv4Interface(vlan.gateway)) for vlan in [switch.vlan] if vlan]
-    addresses += [(one.name, IPv4Interface(one.address)) for one in switch.external]
+    texts = [(loopback, f"{switch.loopback}/32" if is_ipv4 else f"{switch.loopback_v6}/128")]
+    texts += [(port.name, port.address if is_ipv4 else port.address_v6) for port in switch.ports]
+    texts += [(svi.format(vlan.number), vlan.gateway if is_ipv4 else vlan.gateway_v6) for vlan in [switch.vlan] if vlan]
+    texts += [(one.name, one.address) for one in switch.external if is_ipv4]
+    addresses = [(name, ip_interface(text)) for name, text in texts if text]
     assert found.down.isdisjoint(port.name for port in switch.ports)
     assert found.down.isdisjoint(port.name for port in switch.external)
     assert replace(found, prefix_lists={}, route_maps={}, down=frozenset()) == Router(
         asn=switch.asn if has_bgp else 0,
         router_id=switch.loopback if has_bgp else "",
-        addresses=tuple(sorted(addresses)),
+        addresses=tuple(sorted(addresses, key=lambda one: (one[0], int(one[1].ip)))),
         members=tuple(sorted((port.name, svi.format(switch.vlan.number)) for port in switch.host_ports if switch.vlan)),
         prefix_lists={},
         route_maps={},
@@ -169,11 +185,18 @@ def check(fabric: Fabric, switch: Switch, files: Files) -> None:
         ),
         redistributed=found.redistributed if has_bgp else None,
         aggregates=(
-            *(Aggregate(IPv4Network(prefix), True) for prefix in switch.aggregates if has_bgp),
-            *(Aggregate(IPv4Network(prefix), False) for prefix in switch.summaries),
+            *(
+                Aggregate(ip_network(prefix), True)
+                for prefix in (switch.aggregates if is_ipv4 else switch.aggregates_v6)
+                if has_bgp
+            ),
+            *(Aggregate(IPv4Network(prefix), False) for prefix in switch.summaries if is_ipv4),
         ),
         static=tuple(
-            RouterRoute(IPv4Network(route.prefix), via) for route in switch.static for via in route.vias or ("",)
+            RouterRoute(IPv4Network(route.prefix), via)
+            for route in switch.static
+            for via in route.vias or ("",)
+            if is_ipv4
         ),
         max_paths=fabric.routing.max_paths if has_bgp else found.max_paths,
         is_drained=(switch.drain and has_bgp) or (switch.drain and switch.platform == "eos"),
@@ -188,27 +211,29 @@ def gshut() -> Any:
 
 
 def check_host(fabric: Fabric, host: Host, files: Files) -> None:
-    plan, read = RoutePlan(fabric), MODELS["linux"].host_routes
+    plan, plan_v6, read = RoutePlan(fabric), RoutePlan(fabric, 6), MODELS["linux"].host_routes
     assert read is not None
-    rails = [
-        HostRail(
-            nic.interface,
-            (IPv4Interface(f"{nic.address}/{nic.prefix_length}"),),
-            tuple(
-                sorted(
-                    (
-                        HostRoute(IPv4Network(route.prefix), route.via, route.table, route.kind == "unreachable")
-                        for route in plan.routes(nic)
-                    ),
-                    key=lambda route: (route.table, route.prefix, route.gateway),
-                )
-            ),
-            ((IPv4Network(nic.address), nic.table),),
-            nic.table,
-        )
-        for nic in sorted(host.nics, key=lambda nic: nic.interface)
+    nics = sorted(host.nics, key=lambda nic: nic.interface)
+    rails = [rail(plan, nic, IPv4Interface(f"{nic.address}/{nic.prefix_length}")) for nic in nics]
+    rails_v6 = [
+        rail(plan_v6, nic, IPv6Interface(f"{nic.address_v6}/{nic.prefix_length_v6}")) for nic in nics if nic.address_v6
     ]
-    assert read(MODELS["linux"].parse(files)) == HostRoutes(tuple(rails))
+    v6 = HostRoutes(tuple(rails_v6)) if rails_v6 else None
+    assert read(MODELS["linux"].parse(files)) == HostRoutes(tuple(rails), v6=v6)
+
+
+def rail(plan: RoutePlan, nic: Nic, address: IPv4Interface | IPv6Interface) -> HostRail:
+    routes = [
+        HostRoute(ip_network(route.prefix), route.via, route.table, route.kind == "unreachable")
+        for route in plan.routes(nic)
+    ]
+    return HostRail(
+        nic.interface,
+        (address,),
+        tuple(sorted(routes, key=lambda one: (one.table, int(one.prefix[0]), one.prefix.prefixlen, one.gateway))),
+        ((ip_network(address.ip), nic.table),),
+        nic.table,
+    )
 
 
 def check_all(fabric: Fabric) -> None:

@@ -313,10 +313,10 @@ def test_rules(case: str) -> None:
 
 def designed(fabric: Fabric) -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRoutes]]]:
     """The routing of every device of a fabric."""
-    plan = RoutePlan(fabric)
+    plan, plan_v6 = RoutePlan(fabric), RoutePlan(fabric, 6)
     return (
         {switch.name: (router_of(fabric, switch),) for switch in fabric.switches},
-        {host.name: (host_of(plan, host),) for host in fabric.hosts},
+        {host.name: (host_of(plan, plan_v6, host),) for host in fabric.hosts},
     )
 
 

@@ -1,15 +1,15 @@
 """Routing model from an EOS configuration, and eos.cfg with retained routing."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from ipaddress import IPv4Interface
 
 from netkit.platforms.bgp_reader import (
     Peer,
     RouterReader,
+    Version,
     aggregate_words,
     clauses_in_order,
+    in_family,
     in_order,
     insert_line,
     interface_address,
@@ -17,6 +17,7 @@ from netkit.platforms.bgp_reader import (
     line_of,
     no_place,
     of_interface,
+    prefix_order,
     prefix_rule,
     routes_in_order,
     rule_words,
@@ -24,20 +25,19 @@ from netkit.platforms.bgp_reader import (
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.routing import BgpNeighbor, RetainedRouting, Router
+from netkit.platforms.routing import BgpNeighbor, IpInterface, RetainedRouting, Router
 
 FILE = "eos.cfg"
 DEFAULT_PATHS = 1
 PEER_FILTER = "peer-filter "
 ACCEPT_ANY = "10 match as-range 1-4294967295 result accept"
-IPV4_UNICAST = "address-family ipv4"
-IPV6_UNICAST = "address-family ipv6"
-"""Over the same sessions, with separate lists: it changes no IPv4 routes, which are the only ones modelled."""
-IPV6_SUMMARY = re.compile(r"aggregate-address \S*:")
+FAMILIES: Mapping[Version, str] = {4: "address-family ipv4", 6: "address-family ipv6"}
+"""Over the same sessions. Not verified on a switch: that the lines of a family replace those of the process."""
 MANAGEMENT_VRFS = ("MGMT", "mgmt", "management")
 READ = (
     "interface ", "ip prefix-list ", "route-map ", "router ", "ip route ", "ip routing", "no ip routing", "maintenance",
-    "mlag configuration", "group ", "ip community-list ", "ipv6 unicast-routing", "vrf instance ",
+    "mlag configuration", "group ", "ip community-list ", "ipv6 unicast-routing", "vrf instance ", "ipv6 prefix-list ",
+    "ipv6 route ",
 )  # fmt: skip
 
 # Prefixes of lines that do not affect which routes exist.
@@ -64,7 +64,10 @@ def router(config: Config) -> Router:
             sections.setdefault(head, []).append((path[1:], value))
         elif head.startswith(READ):
             top[head] = f"{head} {value}" if value else head
-    return _Reader(top, sections).done()
+    of_bgp = (sections.get(head, ()) for head, line in top.items() if line.startswith("router bgp "))
+    has_ipv6 = any(path[0] == FAMILIES[6] for section in of_bgp for path, _ in section)
+    found = _Reader(top, sections, 4).done()
+    return replace(found, v6=_Reader(top, sections, 6).done()) if has_ipv6 else found
 
 
 def any_as(path: Path, value: str, asn: int) -> dict[Path, str]:
@@ -109,14 +112,16 @@ def _after(lines: list[str], header: str) -> int:
 class _Reader(RouterReader):
     """A router under construction from eos.cfg."""
 
-    def __init__(self, top: Mapping[str, str], sections: Mapping[str, Section]) -> None:
-        super().__init__(top.values())
+    def __init__(self, top: Mapping[str, str], sections: Mapping[str, Section], version: Version) -> None:
+        super().__init__(top.values(), version)
         self.lines = frozenset(top.values())
         self.sections = sections
-        self.addresses: dict[str, list[IPv4Interface]] = {}
+        self.addresses: dict[str, list[IpInterface]] = {}
         self.members: dict[str, str] = {}
         self.down: set[str] = set()
         self.with_ipv6: set[str] = set()
+        self.numbered: set[str] = set()
+        """Interfaces with an address of any family."""
         self.carrying: set[str] = set()
         """Groups that accept IPv6 next hops for IPv4 routes."""
         self.filters = {
@@ -133,19 +138,19 @@ class _Reader(RouterReader):
         for head, line in top.items():
             self._top(line, sections.get(head, ()))
 
-    def _top(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
+    def _top(self, line: str, inner: Sequence[tuple[Path, str]]) -> None:
         if line.startswith("interface "):
             self._interface(line.removeprefix("interface "), inner)
-        elif line.startswith("ip prefix-list "):
+        elif line.startswith(f"{self.word} prefix-list "):
             self._prefix_list(line, inner)
         elif line.startswith("route-map "):
             self.read_route_map(line, inner)
         elif line.startswith("router bgp "):
-            for path, value in inner:
+            for path, value in sorted(inner, key=lambda entry: len(entry[0])):  # families last
                 self._of_bgp(path, line_of(path, value))
-        elif line.startswith("ip route "):
+        elif line.startswith(f"{self.word} route "):
             words = line.split(" ")
-            route = static_route(words[2:])
+            route = static_route(words[2:], self.version)
             if route is not None:
                 self.static.append(route)
             elif words[2] != "vrf" or words[3] not in MANAGEMENT_VRFS:
@@ -153,8 +158,8 @@ class _Reader(RouterReader):
         elif (line.startswith("router ") and not line.startswith(HARMLESS_ROUTERS)) or line == "no ip routing":
             self.unknown.append(line)
 
-    def _interface(self, name: str, inner: Iterable[tuple[Path, str]]) -> None:
-        found: list[IPv4Interface] = []
+    def _interface(self, name: str, inner: Sequence[tuple[Path, str]]) -> None:
+        found: list[IpInterface] = []
         vrf = ""
         for path, value in inner:
             if len(path) > 1:
@@ -164,18 +169,18 @@ class _Reader(RouterReader):
                     self.down.add(name)
                 case ["vrf"]:
                     vrf = value
-                case ["ip", "address", *words] if (address := interface_address(words[-1])) is not None:
-                    found.append(address)
-                case ["ip", "address", *words] if (address := interface_address(words[0])) is not None:
-                    found.append(address)
-                case ["ip", "address", *_]:
-                    self.unknown.append(f"interface {name}: {path[0]}")
+                case [word, "address", *words] if word == self.word:
+                    address = interface_address(words[-1], self.version) or interface_address(words[0], self.version)
+                    found += [address] if address else []
+                    self.unknown += [] if address else [f"interface {name}: {path[0]}"]
                 case ["switchport", "access", "vlan"]:
                     self.members[name] = f"Vlan{value}"
-                case ["ipv6", "enable"] | ["ipv6", "address", *_]:
-                    self.with_ipv6.add(name)
+            if path[0].startswith(("ipv6 enable", "ipv6 address ")):
+                self.with_ipv6.add(name)
         if found and not vrf:
             self.addresses[name] = found
+        if not vrf and any(path[0].startswith(("ip address ", "ipv6 address ")) for path, _ in inner):
+            self.numbered.add(name)
 
     def _prefix_list(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
         _, _, name, *rest = line.split(" ")
@@ -184,19 +189,21 @@ class _Reader(RouterReader):
         for row in rows:
             words = row.split(" ", 2)
             number = whole_number(words[1]) if words[0] == "seq" and len(words) > 2 else None
-            rule = None if number is None else prefix_rule(number, words[2])
+            rule = None if number is None else prefix_rule(number, words[2], self.version)
             if rule is not None:
                 rules.append(rule)
             elif words[0] not in {"remark", "description"}:
-                self.unknown.append(f"ip prefix-list {name}: {row}")
+                self.unknown.append(f"{self.word} prefix-list {name}: {row}")
 
     def _of_bgp(self, path: Path, line: str) -> None:
         if len(path) > 1:
-            if path[0] == IPV4_UNICAST:
+            if path[0] == FAMILIES[self.version]:
                 self._of_instance(line)
-            elif path[0] != IPV6_UNICAST and not path[0].startswith(tuple(f"vrf {name}" for name in MANAGEMENT_VRFS)):
+            elif path[0] not in FAMILIES.values() and not path[0].startswith(
+                tuple(f"vrf {name}" for name in MANAGEMENT_VRFS)
+            ):
                 self.unknown.append(f"{path[0]}: {line}")
-        elif not line.startswith(("address-family ", "vrf ")) and not IPV6_SUMMARY.match(line):
+        elif not line.startswith(("address-family ", "vrf ")):
             self._of_instance(line)
 
     def _of_instance(self, line: str) -> None:
@@ -252,8 +259,8 @@ class _Reader(RouterReader):
 
     def _neighbor_policy(self, peer: Peer, words: list[str], line: str) -> None:
         match words:
-            case ["missing-policy", "address-family", "all" | "ipv4", "direction", direction, "action", action]:
-                if action == "deny":
+            case ["missing-policy", "address-family", family, "direction", direction, "action", action]:
+                if action == "deny" and family in {"all", f"ipv{self.version}"}:
                     self.guarded.setdefault(peer.name, set()).add(direction)
             case ["next-hop", "address-family", "ipv6", "originate"]:
                 self.carrying.add(peer.name)
@@ -268,11 +275,12 @@ class _Reader(RouterReader):
     def done(self) -> Router:
         """Build the router, in an order that does not depend on the file."""
         over_ipv6 = "ip routing ipv6 interfaces" in self.lines
-        is_routing = over_ipv6 or "ip routing" in self.lines
-        has_ipv6 = over_ipv6 and "ipv6 unicast-routing" in self.lines
-        addresses = tuple(sorted((name, address) for name, found in self.addresses.items() for address in found))
+        routes_ipv6 = "ipv6 unicast-routing" in self.lines
+        has_ipv6 = routes_ipv6 and (over_ipv6 or self.version == 6)
+        is_routing = routes_ipv6 if self.version == 6 else over_ipv6 or "ip routing" in self.lines
+        addresses = in_family(self.addresses, self.version)
         neighbors = self.peers.neighbors(self.asn, is_active=self.is_active)
-        external = self.peers.external(self.asn, is_active=self.is_active)
+        external = self.external()
         groups = {peer.name: peer.group or peer.name for peer in self.peers.all()}
         ports = {one.address: one.interface for one in Router(addresses=addresses, external=external).sessions}
         is_drained, drained = self._maintenance()
@@ -292,7 +300,7 @@ class _Reader(RouterReader):
             asn=self.asn if is_routing else 0,
             router_id=self.router_id,
             addresses=addresses,
-            members=tuple(sorted((port, vlan) for port, vlan in self.members.items() if vlan in self.addresses)),
+            members=tuple(sorted((port, vlan) for port, vlan in self.members.items() if vlan in self.numbered)),
             down=frozenset(self.down),
             prefix_lists=in_order(self.lists),
             route_maps=clauses_in_order(self.maps),
@@ -303,7 +311,7 @@ class _Reader(RouterReader):
                     and has_ipv6
                     and not self.is_shut_down
                     and one.interface in self.with_ipv6
-                    and not self.carrying.isdisjoint({one.interface, groups[one.interface]}),
+                    and (self.version == 6 or not self.carrying.isdisjoint({one.interface, groups[one.interface]})),
                     is_drained=drains(one),
                 )
                 for one in neighbors
@@ -314,14 +322,14 @@ class _Reader(RouterReader):
             if is_routing and not self.is_shut_down
             else (),
             redistributed=self.redistributed,
-            networks=tuple(sorted(self.networks)),
-            aggregates=tuple(sorted(self.aggregates, key=lambda aggregate: aggregate.prefix)),
+            networks=tuple(sorted(self.networks, key=prefix_order)),
+            aggregates=tuple(sorted(self.aggregates, key=lambda aggregate: prefix_order(aggregate.prefix))),
             static=routes_in_order(self.static),
             max_paths=self.max_paths,
             needs_same_path=not self.is_relaxed,
             is_drained=is_drained,
             requires_policy=bool(guards) and all(guards.values()),
-            unknown=tuple(sorted({*self.unknown, *self.peers.unknown()})),
+            unknown=self.all_unknown(),
         )
 
     def _maintenance(self) -> tuple[bool, set[str]]:

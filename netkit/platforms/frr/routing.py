@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Interface
 
 from netkit.platforms.bgp_reader import (
     RouterReader,
+    Version,
     aggregate_words,
     clauses_in_order,
+    in_family,
     in_order,
     insert_line,
     interface_address,
@@ -15,6 +16,7 @@ from netkit.platforms.bgp_reader import (
     line_of,
     no_place,
     of_interface,
+    prefix_order,
     prefix_rule,
     routes_in_order,
     rule_words,
@@ -24,12 +26,13 @@ from netkit.platforms.bgp_reader import (
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN
 from netkit.platforms.linux.netplan import ITEM, read_item
-from netkit.platforms.routing import Clause, RetainedRouting, Router, RouterRoute
+from netkit.platforms.routing import Clause, IpInterface, RetainedRouting, Router, RouterRoute
 
 MAIN_TABLE = frozenset({"", "254", "main"})
-IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
-IPV6_UNICAST = "address-family ipv6 unicast"
-"""Over the same sessions, with separate lists: it changes no IPv4 routes, which are the only ones modelled."""
+FAMILIES: Mapping[Version, tuple[str, ...]] = {
+    4: ("address-family ipv4 unicast", "address-family ipv4"),
+    6: ("address-family ipv6 unicast", "address-family ipv6"),
+}
 DEFAULT_PATHS = 256  # compiled into Debian's FRR, and the default without `maximum-paths`
 
 # Prefixes of lines that do not affect which routes exist. Lines that are neither here nor parsed are reported.
@@ -38,9 +41,9 @@ HARMLESS = (
     "exit-vrf",
     "frr ", "hostname", "domainname", "log ", "no log ", "service ", "no service ", "debug ", "password", "enable ",
     "line ", "agentx", "banner ", "fpm ", "no fpm ", "no zebra nexthop", "zebra nexthop", "zebra route-map",
-    "ip forwarding", "ipv6 forwarding", "no ipv6 forwarding", "ipv6 prefix-list", "ip nht resolve-via-default",
+    "ip forwarding", "ipv6 forwarding", "no ipv6 forwarding", "ip nht resolve-via-default",
     "bgp community-list", "bgp as-path access-list", "bgp large-community-list", "bgp extcommunity-list", "bfd", "end",
-    "access-list", "ipv6 access-list", "ipv6 protocol bgp route-map",
+    "access-list", "ipv6 access-list",
     "key chain", "username ", "mgmt ", "no ip prefix-list sequence-number",
 )
 HARMLESS_TO_BGP = (
@@ -64,7 +67,7 @@ Section = list[tuple[Path, str]]
 class Wiring:
     """Interfaces of the default VRF, configured outside FRR."""
 
-    addresses: dict[str, list[IPv4Interface]] = field(default_factory=dict)
+    addresses: dict[str, list[IpInterface]] = field(default_factory=dict)
     members: dict[str, str] = field(default_factory=dict)
     """Port → its bridge or VLAN."""
     down: set[str] = field(default_factory=set)
@@ -72,6 +75,12 @@ class Wiring:
     """Interfaces without a link-local address, where unnumbered BGP finds no neighbour."""
     unknown: list[str] = field(default_factory=list)
     static: list[RouterRoute] = field(default_factory=list)
+
+    def address(self, name: str, text: str, *versions: Version) -> None:
+        """Add an address of any of these families."""
+        for version in versions:
+            if (found := interface_address(text, version)) is not None:
+                self.addresses.setdefault(name, []).append(found)
 
 
 def router(config: Config) -> Router:
@@ -89,8 +98,8 @@ def _netplan(config: Config) -> Wiring:
             continue
         kind, name, key = path[2:5]
         item = path[5].removeprefix(ITEM) if len(path) > 5 else ""
-        if key == "addresses" and (address := interface_address(item)) is not None:
-            wired.addresses.setdefault(name, []).append(address)
+        if key == "addresses":
+            wired.address(name, item, 4, 6)
         elif key == "interfaces" and kind == "vrfs":
             elsewhere.add(item)
         elif key == "interfaces" and kind == "bridges":
@@ -133,10 +142,16 @@ def bgp(config: Config, wired: Wiring) -> Router:
 def read(lines: Iterable[str], sections: Mapping[str, Section], wired: Wiring) -> Router:
     """Build the routing model from top-level lines and the sections below them."""
     lines = tuple(lines)
-    reader = _Reader(lines, wired)
-    for line in lines:
-        reader.top(line, sections.get(line, ()))
-    return reader.done()
+
+    def of(version: Version) -> Router:
+        reader = _Reader(lines, wired, version)
+        for line in lines:
+            reader.top(line, sections.get(line, ()))
+        return reader.done()
+
+    own = (path for line in lines if line.startswith("router bgp ") for path, _ in sections.get(line, ()))
+    has_ipv6 = any(path[0] in FAMILIES[6] for path in own)
+    return replace(of(4), v6=of(6)) if has_ipv6 else of(4)
 
 
 def keeping(files: Files, kept: RetainedRouting) -> Files:
@@ -158,19 +173,19 @@ def _in_family(lines: Iterable[str]) -> int:
     for place, line in enumerate(lines, start=1):
         if not line.startswith((" ", "!")):
             is_ours = line.startswith("router bgp ") and len(line.split()) == 3
-        elif is_ours and line.strip() in IPV4_UNICAST:
+        elif is_ours and line.strip() in FAMILIES[4]:
             return place
-    raise no_place(FRR_CONF, IPV4_UNICAST[0])
+    raise no_place(FRR_CONF, FAMILIES[4][0])
 
 
 class _Reader(RouterReader):
     """A router under construction from frr.conf."""
 
-    def __init__(self, lines: Iterable[str], wired: Wiring) -> None:
-        super().__init__(lines)
+    def __init__(self, lines: Iterable[str], wired: Wiring, version: Version) -> None:
+        super().__init__(lines, version)
         self.wired = wired
         self.unknown += wired.unknown
-        self.static += wired.static
+        self.static += (route for route in wired.static if route.prefix.version == version)
         self.has_policy = True
         self.is_drained = self.is_relaxed = False
         self.max_paths = DEFAULT_PATHS
@@ -178,7 +193,7 @@ class _Reader(RouterReader):
 
     def top(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
         """Parse a line of the top level and its section."""
-        if line.startswith("ip prefix-list "):
+        if line.startswith(f"{self.word} prefix-list "):
             self._prefix_list(line)
         elif line.startswith("route-map "):
             self.read_route_map(line, inner)
@@ -186,18 +201,25 @@ class _Reader(RouterReader):
             self._interface(line, inner)
         elif line.startswith("router bgp ") and line.count(" ") == 2:
             self._bgp(inner)
-        elif line.startswith("ip route ") and (route := static_route(line.split()[2:])) is not None:
+        elif (
+            line.startswith(f"{self.word} route ")
+            and (route := static_route(line.split()[2:], self.version)) is not None
+        ):
             self.static.append(route)
-        elif line.startswith("ip protocol bgp route-map "):
+        elif line.startswith(f"{self.word} protocol bgp route-map "):
             self.install_map = line
         elif line.startswith("vrf "):
             is_management = line.split()[1].lower() in {"mgmt", "management"}
             rows = [line_of(path, value) for path, value in inner]
-            self.unknown.extend(f"{line}: {row}" for row in rows if row.startswith("ip ") and not is_management)
+            self.unknown.extend(
+                f"{line}: {row}" for row in rows if row.startswith(f"{self.word} ") and not is_management
+            )
         elif line == "frr defaults datacenter":
             self.has_policy = False  # unless it was turned back on, which the model cannot distinguish from the default
             self.unknown.append(line)
-        elif not line.startswith(HARMLESS):
+        elif not line.startswith(
+            (*HARMLESS, *(f"{self.other_word} {what} " for what in ("prefix-list", "protocol bgp route-map", "route")))
+        ):
             self.unknown.append(line)
 
     def _prefix_list(self, line: str) -> None:
@@ -205,7 +227,7 @@ class _Reader(RouterReader):
         rules = self.lists.setdefault(name, [])
         has_number = rest[:1] == ["seq"] and len(rest) > 2
         number = whole_number(rest[1]) if has_number else 5 + max((rule.number for rule in rules), default=0)
-        rule = None if number is None else prefix_rule(number, " ".join(rest[2:] if has_number else rest))
+        rule = None if number is None else prefix_rule(number, " ".join(rest[2:] if has_number else rest), self.version)
         if rule is not None:
             rules.append(rule)
         elif rest[:1] != ["description"]:
@@ -220,18 +242,18 @@ class _Reader(RouterReader):
             match row.split(" "):
                 case ["shutdown"]:
                     self.wired.down.add(words[1])
-                case ["ip", "address", text, *_] if (address := interface_address(text)) is not None:
-                    self.wired.addresses.setdefault(words[1], []).append(address)
-                case ["ip", *_]:
+                case [word, "address", text, *_] if word == self.word and interface_address(text, self.version):
+                    self.wired.address(words[1], text, self.version)
+                case [word, *_] if word == self.word:
                     self.unknown.append(f"{line}: {row}")
 
     def _bgp(self, inner: Iterable[tuple[Path, str]]) -> None:
         for path, value in inner:
             line = line_of(path, value)
             if len(path) == 1 and line.startswith("address-family "):
-                if line not in (*IPV4_UNICAST, IPV6_UNICAST):
+                if line not in (*FAMILIES[4], *FAMILIES[6]):
                     self.unknown.append(line)
-            elif len(path) > 1 and path[0] not in IPV4_UNICAST:
+            elif len(path) > 1 and path[0] not in FAMILIES[self.version]:
                 continue
             elif line.startswith("neighbor "):
                 self._neighbor(line)
@@ -308,20 +330,20 @@ class _Reader(RouterReader):
         return Router(
             asn=self.asn,
             router_id=self.router_id,
-            addresses=tuple(sorted((name, address) for name, found in wired.addresses.items() for address in found)),
+            addresses=in_family(wired.addresses, self.version),
             members=tuple(sorted(wired.members.items())),
             down=frozenset(wired.down),
             prefix_lists=in_order(self.lists),
             route_maps=maps,
             neighbors=neighbors,
-            external=() if self.is_shut_down else self.peers.external(self.asn, is_active=self.is_active),
+            external=() if self.is_shut_down else self.external(),
             redistributed=self.redistributed,
-            networks=tuple(sorted(self.networks)),
-            aggregates=tuple(sorted(self.aggregates, key=lambda aggregate: aggregate.prefix)),
+            networks=tuple(sorted(self.networks, key=prefix_order)),
+            aggregates=tuple(sorted(self.aggregates, key=lambda aggregate: prefix_order(aggregate.prefix))),
             static=routes_in_order(self.static),
             max_paths=self.max_paths,
             needs_same_path=bool(self.asn) and not self.is_relaxed,
             is_drained=self.is_drained,
             requires_policy=self.has_policy,
-            unknown=tuple(sorted({*self.unknown, *self.peers.unknown()})),
+            unknown=self.all_unknown(),
         )

@@ -1,11 +1,10 @@
 """Configuration model of GPU hosts: the files netkit renders for a host's rails."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv4Network
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from netkit.platforms.bgp_reader import ANY, interface_address, network
+from netkit.platforms.bgp_reader import ANY, Version, interface_address, network, prefix_order
 from netkit.platforms.change import NOTHING, Constraint, Risk, RiskTable, Rule, Strategy
 from netkit.platforms.compare import ConfigModel, Situation
 from netkit.platforms.config import Config, Files
@@ -15,7 +14,7 @@ from netkit.platforms.linux.install import BESIDE
 from netkit.platforms.linux.interface_names import NETPLAN, netplan_names, unit_settings
 from netkit.platforms.linux.netplan import ITEM, read_item
 from netkit.platforms.ownership import LEFT, declared
-from netkit.platforms.routing import HostRail, HostRoute, HostRoutes
+from netkit.platforms.routing import HostRail, HostRoute, HostRoutes, IpInterface, IpNetwork
 
 DERIVED = "derived"
 RAILS = ("netplan.yaml", "network", "ethernets")
@@ -121,27 +120,34 @@ Settings = Mapping[str, str]
 class _Draft:
     """A rail under construction."""
 
-    addresses: list[IPv4Interface] = field(default_factory=list)
+    addresses: list[IpInterface] = field(default_factory=list)
     routes: list[HostRoute] = field(default_factory=list)
-    tables: list[tuple[IPv4Network, int]] = field(default_factory=list)
+    tables: list[tuple[IpNetwork, int]] = field(default_factory=list)
 
 
 def host_routes(config: Config) -> HostRoutes:
     """Build the routing model of a host; rules by outgoing interface may be in a separate file."""
-    reader = _Reader(config)
-    for path, value in config.items():
-        if path[0] == NETPLAN:
-            if len(path) == 6 and path[1:3] == ("network", "ethernets"):
-                reader.netplan(reader.netplan_names[path[3]], path[4], path[5].removeprefix(ITEM), value)
-        elif path[0].endswith((".network", "oif.conf")) and not path[0].startswith(BESIDE):
-            reader.unit(path[0], path[1:], value)
-    return reader.done()
+
+    def read(version: Version) -> _Reader:
+        reader = _Reader(config, version)
+        for path, value in config.items():
+            if path[0] == NETPLAN:
+                if len(path) == 6 and path[1:3] == ("network", "ethernets"):
+                    reader.netplan(reader.netplan_names[path[3]], path[4], path[5].removeprefix(ITEM), value)
+            elif path[0].endswith((".network", "oif.conf")) and not path[0].startswith(BESIDE):
+                reader.unit(path[0], path[1:], value)
+        return reader
+
+    found = read(4)
+    return replace(found.done(), v6=read(6).done()) if found.has_ipv6 else found.done()
 
 
 class _Reader:
     """The routing of a host under construction."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, version: Version) -> None:
+        self.version: Version = version
+        self.has_ipv6 = False
         self.names = {file: settings.get("name", "") for file, settings in unit_settings(config).items()}
         self.netplan_names = netplan_names(config)
         self.rails: dict[str, _Draft] = {}
@@ -166,7 +172,7 @@ class _Reader:
             {words.get(str(one), str(one)): str(text) for one, text in found.items()} if isinstance(found, dict) else {}
         )
         if settings.get("Destination") == "default":
-            settings["Destination"] = str(ANY)
+            settings["Destination"] = str(ANY[6 if ":" in settings.get("Gateway", "") else 4])
         read = self.route if key == "routes" else self.rule
         read(name, settings, f"{name}: {key} {item} {value}".strip())
 
@@ -181,30 +187,39 @@ class _Reader:
         elif head == "[Address]":
             self.address(name, settings.get("Address", ""))
         elif head == "[Route]":
-            self.route(name, {"Destination": str(ANY)} | settings, origin)
+            self.route(
+                name, {"Destination": str(ANY[6 if ":" in settings.get("Gateway", "") else 4])} | settings, origin
+            )
         elif head == "[RoutingPolicyRule]":
             self.rule(name, settings, origin)
 
     def address(self, name: str, text: str) -> None:
-        """Parse an address; other families than IPv4 are ignored."""
-        found = interface_address(text)
+        """Parse an address; the other family is ignored."""
+        found = interface_address(text, self.version)
+        self.has_ipv6 |= ":" in text
         if found is not None:
             self.rail(name).addresses.append(found)
 
     def route(self, name: str, settings: Settings, origin: str) -> None:
-        prefix, kind, table = network(settings.get("Destination", "")), settings.get("Type", ""), _table(settings)
-        if prefix is None or table is None or settings.keys() - KNOWN_ROUTE or kind not in DROPPING | ON_LINK:
-            if ":" not in settings.get("Destination", ""):
-                self.unknown.add(origin)
+        text, kind, table = settings.get("Destination", ""), settings.get("Type", ""), _table(settings)
+        if (":" in text) != (self.version == 6):
             return
-        self.rail(name).routes.append(HostRoute(prefix, settings.get("Gateway", ""), table, kind in DROPPING))
+        prefix, via = network(text, self.version), settings.get("Gateway", "")
+        if prefix is None or table is None or settings.keys() - KNOWN_ROUTE or kind not in DROPPING | ON_LINK:
+            self.unknown.add(origin)
+            return
+        gateway = interface_address(via, self.version)
+        self.rail(name).routes.append(HostRoute(prefix, str(gateway.ip) if gateway else via, table, kind in DROPPING))
 
     def rule(self, name: str, settings: Settings, origin: str) -> None:
         """Parse a rule: by source address, or by the interface a socket is bound to."""
-        source, table = network(settings.get("From", "")), _table(settings)
-        out = settings.get("OutgoingInterface", "")
-        if settings.get("Family") == "ipv6" or ":" in settings.get("From", ""):
+        text, table, out = settings.get("From", ""), _table(settings), settings.get("OutgoingInterface", "")
+        families = {"ipv4": (4,), "ipv6": (6,), "both": (4, 6)}.get(
+            settings.get("Family", ""), (6 if ":" in text else 4,)
+        )
+        if self.version not in families:
             return
+        source = network(text, self.version)
         if table is None or settings.keys() - KNOWN_RULE or (source is None) == (not out):
             self.unknown.add(origin)
         elif source is not None:
@@ -217,9 +232,9 @@ class _Reader:
         rails = (
             HostRail(
                 name,
-                tuple(sorted(draft.addresses)),
-                tuple(sorted(draft.routes, key=lambda route: (route.table, route.prefix, route.gateway))),
-                tuple(sorted(draft.tables)),
+                tuple(sorted(draft.addresses, key=lambda one: (prefix_order(one.network), int(one.ip)))),
+                tuple(sorted(draft.routes, key=lambda route: (route.table, prefix_order(route.prefix), route.gateway))),
+                tuple(sorted(draft.tables, key=lambda found: (prefix_order(found[0]), found[1]))),
                 self.bound.get(name),
             )
             for name, draft in sorted(self.rails.items())

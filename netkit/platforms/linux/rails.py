@@ -170,7 +170,7 @@ def _of_unit(text: str) -> ConfiguredRail:
 
 Far = Mapping[str, Sequence[str]]
 """Interface → addresses that should answer on it."""
-PING = "ping -4 -n -q -c 2 -i 0.2 -W 1"
+PING = "-n -q -c 2 -i 0.2 -W 1"
 WAYS, REFUSED, ANSWERS, END = "ways", "refused", "answers", "end"
 FAILED = re.compile(r"^Command failed .*:(\d+)$", re.MULTILINE)
 
@@ -179,7 +179,8 @@ def health_script(rails: Iterable[ExpectedRail], far: Far) -> str:
     """Write the read-only shell script that checks a host; it succeeds whatever the answers are."""
     questions = [f"route get {words}" for _, words, _ in _questions(rails)]
     calls = [
-        f"{{ {PING} -I {interface} {address} >/dev/null 2>&1 && echo {interface} {address}; }} &"
+        f"{{ ping -{6 if ':' in address else 4} {PING} -I {interface} {address} >/dev/null 2>&1"
+        f" && echo {interface} {address}; }} &"
         for interface, addresses in far.items()
         for address in addresses
     ]
@@ -255,7 +256,9 @@ def _state(
 ) -> RailState:
     flags = link["flags"] if link is not None else ()
     is_dark = not isinstance(flags, list) or "LOWER_UP" not in flags
-    addresses = _addresses(link) if link is not None else []
+    addresses = _addresses(link, "inet") if link is not None else []
+    of_ipv6 = _addresses(link, "inet6") if link is not None else []
+    address_v6 = next((str(one["local"]) for one in of_ipv6 if one.get("scope") == "global"), "")
     address = str(addresses[0]["local"]) if addresses else ""
     problems = []
     if link is not None and rail is not None and not is_dark:
@@ -265,9 +268,9 @@ def _state(
         if have != [rail.address]:
             problems.append(f"its address is {', '.join(have) or 'missing'}, not {rail.address}")
         problems += wrong
-    return RailState(name, rail is not None, is_dark, tuple(problems), tuple(answers), address)
+    return RailState(name, rail is not None, is_dark, tuple(problems), tuple(answers), address, address_v6)
 
 
-def _addresses(link: Mapping[str, object]) -> list[Mapping[str, object]]:
+def _addresses(link: Mapping[str, object], family: str) -> list[Mapping[str, object]]:
     infos = link["addr_info"]
-    return [one for one in infos if one["family"] == "inet"] if isinstance(infos, list) else []
+    return [one for one in infos if one["family"] == family] if isinstance(infos, list) else []

@@ -1,9 +1,8 @@
 """Routing in an NVUE tree: reading it, and adding entries to it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from ipaddress import IPv4Interface, IPv4Network
 from typing import Any
 
 import yaml
@@ -13,24 +12,28 @@ from netkit.platforms.bgp_reader import (
     GRACEFUL_SHUTDOWN,
     ClauseDraft,
     Peers,
+    Version,
     as_number,
     bounded,
     clauses_in_order,
+    in_family,
     in_order,
     interface_address,
     is_address,
     network,
     no_place,
+    prefix_order,
     routes_in_order,
     static_route,
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.routing import (
-    LARGEST_LENGTH,
     NO_MAP,
     Aggregate,
     Clause,
+    IpInterface,
+    IpNetwork,
     PrefixListEntry,
     RetainedRouting,
     Router,
@@ -44,9 +47,9 @@ DEFAULT_PATHS = 64
 DEFAULT_ALLOWAS_IN = 3
 FILE = "startup.yaml"
 BGP = ("vrf", "default", "router", "bgp")
-FAMILY = ("address-family", "ipv4-unicast")
-IPV6 = ("ipv6-unicast",)
-"""Over the same sessions, with separate lists: it changes no IPv4 routes, which are the only ones modelled."""
+FAMILIES: Mapping[Version, str] = {4: "ipv4-unicast", 6: "ipv6-unicast"}
+INSIDE: Mapping[Version, frozenset[str]] = {4: frozenset({"ipv4", "ip"}), 6: frozenset({"ipv6", "ip"})}
+"""What of an interface holds its addresses: `ip` up to 5.14."""
 
 # Keys that do not affect which routes there are, by the object they are below.
 HARMLESS = frozenset({"adaptive-routing", "bfd", "nexthop"})
@@ -57,18 +60,23 @@ HARMLESS_TO_FAMILY = frozenset({"community-advertise", "nexthop-setting", "soft-
 
 
 def router(config: Config) -> Router:
-    reader = _Reader()
-    readers = {
-        "interface": reader.interface,
-        "router": reader.everywhere,
-        "vrf": reader.vrf,
-        "maintenance": reader.maintenance,
-    }
-    for path, value in config.items():
-        read = readers.get(path[0])
-        if read is not None and len(path) > 2 and not read(path, value):
-            reader.unknown.add(".".join(path) + (f": {value}" if value else ""))
-    return reader.done()
+    def of(version: Version) -> Router:
+        reader = _Reader(version)
+        readers = {
+            "interface": reader.interface,
+            "router": reader.everywhere,
+            "vrf": reader.vrf,
+            "maintenance": reader.maintenance,
+        }
+        for path, value in config.items():
+            read = readers.get(path[0])
+            if read is not None and len(path) > 2 and not read(path, value):
+                reader.unknown.add(".".join(path) + (f": {value}" if value else ""))
+        return reader.done()
+
+    family = (*BGP, "address-family", FAMILIES[6])
+    has_ipv6 = any(config.get((*family, key), "") in ON for key in SWITCH)
+    return replace(of(4), v6=of(6)) if has_ipv6 else of(4)
 
 
 def keeping(files: Files, kept: RetainedRouting) -> Files:
@@ -91,7 +99,7 @@ def keeping(files: Files, kept: RetainedRouting) -> Files:
     is_new = _below(root, *BGP, "state") is not None
     for aggregate in kept.aggregates:
         option = {"summary-only": "enabled" if is_new else "on"} if aggregate.is_summary_only else {}
-        _at(added, *BGP, *FAMILY, "aggregate-route")[str(aggregate.prefix)] = option
+        _at(added, *BGP, "address-family", FAMILIES[4], "aggregate-route")[str(aggregate.prefix)] = option
     if text.lstrip().startswith(("[", "{")):  # read from a switch
         config = json.loads(text)
         items = config if isinstance(config, list) else [config]
@@ -148,10 +156,11 @@ def _insertions(node: yaml.MappingNode, added: dict[str, Any]) -> Iterator[tuple
 class _Reader:
     """Collects a tree leaf by leaf, in any order; each method returns whether it understands the leaf."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: Version) -> None:
+        self.version: Version = version
         self.unknown: set[str] = set()
         self.static: set[RouterRoute] = set()
-        self.addresses: dict[str, list[IPv4Interface]] = {}
+        self.addresses: dict[str, list[IpInterface]] = {}
         self.vrfs: dict[str, str] = {}
         self.access: dict[str, str] = {}
         self.svis: dict[str, str] = {}
@@ -161,7 +170,8 @@ class _Reader:
         self.clauses: dict[tuple[str, str], ClauseDraft] = {}
         self.prepended: list[tuple[ClauseDraft, str, set[int | None]]] = []
         self.denied: set[tuple[str, str]] = set()
-        self.of_ipv6: set[tuple[str, str]] = set()
+        self.of_other: set[tuple[str, str]] = set()
+        """Entries of route maps that no route of this family matches."""
         self.community_matches: dict[tuple[str, str], str] = {}
         self.communities: dict[str, set[str]] = {}
         self.bgp: dict[str, str] = {}
@@ -169,15 +179,15 @@ class _Reader:
         self.is_on: dict[str, bool] = {}
         self.is_relaxed = self.is_drained = False
         self.redistributes: dict[str, str] = {}
-        self.networks: set[IPv4Network] = set()
-        self.aggregates: dict[IPv4Network, bool] = {}
+        self.networks: set[IpNetwork] = set()
+        self.aggregates: dict[IpNetwork, bool] = {}
         self.max_paths = DEFAULT_PATHS
 
     def interface(self, path: Path, value: str) -> bool:
         name, key = path[1], path[2]
-        if key in {"ipv4", "ip"}:
+        if key in INSIDE[self.version]:
             if path[3:4] == ("address",) and len(path) > 4:
-                address = interface_address(path[4])
+                address = interface_address(path[4], self.version)
                 if address is not None:
                     self.addresses.setdefault(name, []).append(address)
             elif path[3:] == ("vrf",):
@@ -227,8 +237,8 @@ class _Reader:
             return True
         if kind == "route-map":
             draft = self.clauses.setdefault((name, number), ClauseDraft())
-            if (key, *inner, value) == ("match", "type", "ipv6"):
-                self.of_ipv6.add((name, number))
+            if (key, *inner) == ("match", "type") and value != f"ipv{self.version}":
+                self.of_other.add((name, number))
             if not self._clause((name, number), draft, (key, *inner), value):
                 draft.unknown.append(".".join((key, *inner)) + (f": {value}" if value else ""))
             return True
@@ -286,8 +296,9 @@ class _Reader:
         if key in {"neighbor", "peer-group"}:
             return len(path) < 6 or self._peer(key, path[5], path[6:], value)
         if key == "address-family":
-            is_ours, is_off = path[5:6] == ("ipv4-unicast",), not (path[-1] in SWITCH and value in ON)
-            return self._family(path[6:], value) if is_ours else path[5:6] == IPV6 or is_off
+            family = "".join(path[5:6])
+            is_known = family in FAMILIES.values() or not (path[-1] in SWITCH and value in ON)
+            return self._family(path[6:], value) if family == FAMILIES[self.version] else is_known
         if key in SWITCH:
             self.is_on["default"] = value in ON
         elif key in {"autonomous-system", "router-id"}:
@@ -299,14 +310,15 @@ class _Reader:
         return True
 
     def _static(self, text: str, path: Path) -> bool:
-        route = static_route((text, path[1])) if path[:1] == ("via",) and len(path) > 1 else None
-        if route is not None:
+        version: Version = 6 if ":" in text else 4
+        route = static_route((text, path[1]), version) if path[:1] == ("via",) and len(path) > 1 else None
+        if route is not None and version == self.version:
             self.static.add(route)
         return route is not None or path[:1] in {("address-family",), ()}
 
     def _family(self, path: Path, value: str) -> bool:
         match path:
-            case ("aggregate-route", text, *option) if (prefix := network(text)) is not None:
+            case ("aggregate-route", text, *option) if (prefix := network(text, self.version)) is not None:
                 is_summary = option == ["summary-only"] and value in ON
                 self.aggregates[prefix] = self.aggregates.get(prefix, False) or is_summary
                 return not option or option == ["summary-only"]
@@ -319,7 +331,7 @@ class _Reader:
                 return not key or key[0] in {*SWITCH, "route-map"}
             case ("redistribute", _, key):
                 return key in SWITCH and value not in ON
-            case ("network", text, *option) if (prefix := network(text)) is not None:
+            case ("network", text, *option) if (prefix := network(text, self.version)) is not None:
                 self.networks.add(prefix)
                 return not option
             case (key,) if key in SWITCH:
@@ -332,7 +344,7 @@ class _Reader:
         peer = self.peers.of(name)
         peer.is_group = kind == "peer-group"
         peer.is_interface = kind == "neighbor" and not is_address(name)
-        if path[:2] == FAMILY:
+        if path[:2] == ("address-family", FAMILIES[self.version]):
             return self._peer_family(name, path[2:], value)
         match path:
             case () | ("address-family", _):
@@ -348,7 +360,7 @@ class _Reader:
             case (key,) if key in SWITCH:
                 peer.is_shut_down = value not in ON
             case ("address-family", family, *_):
-                return (family,) == IPV6 or not (path[-1] in SWITCH and value in ON)
+                return family in FAMILIES.values() or not (path[-1] in SWITCH and value in ON)
             case _:
                 return path[0] in HARMLESS_TO_NEIGHBOR
         return True
@@ -381,10 +393,11 @@ class _Reader:
         """Build the router, in an order that does not depend on that of the file."""
         asn = as_number(self.bgp.get("autonomous-system", "")) or 0
         is_on = self.is_on.get("everywhere", False) and self.is_on.get("default", False)
-        neighbors = self.peers.neighbors(asn, is_active=True)
+        is_ipv4 = self.version == 4
+        neighbors = self.peers.neighbors(asn, is_active=is_ipv4)
         if not self.is_on.get("family", True):
             neighbors = tuple(replace(neighbor, is_active=False) for neighbor in neighbors)
-        if is_on:
+        if is_on and is_ipv4:
             self.unknown.update(self.peers.unknown())
         for draft, line, numbers in self.prepended:
             if numbers != {asn}:
@@ -395,16 +408,18 @@ class _Reader:
         return Router(
             asn=asn if is_on else 0,
             router_id=self.bgp.get("router-id", ""),
-            addresses=tuple(sorted((name, address) for name, found in wired.items() for address in found)),
+            addresses=in_family(wired, self.version),
             members=tuple(sorted((port, self.svis[vlan]) for port, vlan in self.access.items() if vlan in self.svis)),
             down=frozenset(self.down),
             prefix_lists=in_order(self._prefix_lists()),
             route_maps=clauses_in_order(self._route_maps()),
             neighbors=neighbors if is_on else (),
-            external=self.peers.external(asn, is_active=self.is_on.get("family", True)) if is_on else (),
+            external=self.peers.external(asn, is_active=self.is_on.get("family", True)) if is_on and is_ipv4 else (),
             redistributed=connected.get("route-map", NO_MAP) if is_connected else None,
-            networks=tuple(sorted(self.networks)),
-            aggregates=tuple(Aggregate(prefix, is_only) for prefix, is_only in sorted(self.aggregates.items())),
+            networks=tuple(sorted(self.networks, key=prefix_order)),
+            aggregates=tuple(
+                Aggregate(prefix, self.aggregates[prefix]) for prefix in sorted(self.aggregates, key=prefix_order)
+            ),
             static=routes_in_order(self.static),
             max_paths=self.max_paths,
             needs_same_path=not self.is_relaxed,
@@ -415,24 +430,25 @@ class _Reader:
 
     def _prefix_lists(self) -> dict[str, list[PrefixListEntry]]:
         lists: dict[str, list[PrefixListEntry]] = {}
+        other_version: Version = 6 if self.version == 4 else 4
         for (name, number), matches in self.rules.items():
             is_permit = self.actions.get((name, number)) == "permit"
             for text, bounds in matches.items():
-                inside = ANY if text == "any" else network(text)
+                inside = ANY[self.version] if text == "any" else network(text, self.version)
                 low, high = bounds.get("min-prefix-len", ""), bounds.get("max-prefix-len", "")
                 if inside is None or whole_number(number) is None:
-                    if ":" not in text:
+                    if network(text, other_version) is None:
                         self.unknown.add(f"prefix-list {name} rule {number}")
                     continue
                 if text == "any" and not bounds:
-                    low, high = "0", str(LARGEST_LENGTH)
+                    low, high = "0", str(inside.max_prefixlen)
                 lists.setdefault(name, []).append(bounded(int(number), inside, low, high, is_permit=is_permit))
         return lists
 
     def _route_maps(self) -> dict[str, list[Clause]]:
         maps: dict[str, list[Clause]] = {}
         for place, draft in self.clauses.items():
-            if place in self.of_ipv6:
+            if place in self.of_other:
                 continue
             wanted = self.community_matches.get(place)
             if wanted is not None:

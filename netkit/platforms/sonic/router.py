@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from netkit.platforms.bgp_reader import interface_address, is_address, static_route
+from netkit.platforms.bgp_reader import is_address, static_route
 from netkit.platforms.config import Config, Files
 from netkit.platforms.frr import routing as frr
 from netkit.platforms.frr.model import FRR_CONF
@@ -21,9 +21,8 @@ INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "PORTCHANNEL_
 LINKS = ("PORT", "PORTCHANNEL", "VLAN")
 PEERS = ("BGP_PEER_GROUP", "BGP_NEIGHBOR")
 FAMILIES = ("BGP_PEER_GROUP_AF", "BGP_NEIGHBOR_AF")
-FAMILY = "address-family ipv4 unicast"
-IPV4, IPV6 = "ipv4_unicast", "ipv6_unicast"
-"""The latter has separate lists: it changes no IPv4 routes, which are the only ones modelled."""
+IPV4 = "ipv4_unicast"
+FAMILY_LINES = {IPV4: "address-family ipv4 unicast", "ipv6_unicast": "address-family ipv6 unicast"}
 AGGREGATES = "BGP_GLOBALS_AF_AGGREGATE_ADDR"
 CONFIG_DB = "config_db.json"
 
@@ -88,6 +87,7 @@ CLAUSE: Lines = {
     "set_metric": "set metric {}",
     "set_origin": "set origin {}",
 }
+CLAUSE_V6 = {**CLAUSE, "match_prefix_set": "match ipv6 address prefix-list {}"}
 READ = frozenset(
     {
         "DEVICE_METADATA", "BGP_DEVICE_GLOBAL", "VLAN_MEMBER", "STATIC_ROUTE", "BGP_GLOBALS", "BGP_GLOBALS_AF",
@@ -160,11 +160,9 @@ def _wired(tables: Tables) -> frr.Wiring:
     for table in INTERFACES:
         for key, row in tables.get(table, NOTHING).items():
             name, _, text = key.partition("|")
-            address = interface_address(text) if text else None
-            if address is not None:
-                wired.addresses.setdefault(name, []).append(address)
-                continue
-            if not text and ":" not in key and row.get("ipv6_use_link_local_only") != "enable":
+            if text:
+                wired.address(name, text, 4, 6)
+            elif ":" not in key and row.get("ipv6_use_link_local_only") != "enable":
                 wired.without_ipv6.add(name)
             if row.get("vrf_name", DEFAULT_VRF) != DEFAULT_VRF:
                 elsewhere.add(name)
@@ -191,7 +189,7 @@ def _static(tables: Tables, wired: frr.Wiring) -> None:
         if vrf == MANAGEMENT_VRF:
             continue
         vias = ["blackhole"] if row.get("blackhole") == "true" else row.get("nexthop", "").split(",")
-        routes = [static_route((prefix, via)) for via in vias]
+        routes = [static_route((prefix, via), 6 if ":" in prefix else 4) for via in vias]
         if vrf in {"", DEFAULT_VRF} and not row.keys() - PLAIN_ROUTE and all(routes):
             wired.static += [route for route in routes if route]
         else:
@@ -208,24 +206,24 @@ def _unified(tables: Tables, wired: frr.Wiring) -> Router:
         name, number, prefix, lengths = (*key.split("|"), "", "", "")[:4]
         low, _, high = lengths.partition("..")
         bounds = f" ge {low} le {high}" if high else ""
-        if ":" not in prefix and modes.get(name) != "IPv6":
-            top.append(f"ip prefix-list {name} seq {number} {row.get('action', '')} {prefix}{bounds}")
+        if (":" in prefix) == (modes.get(name) == "IPv6"):
+            word = "ipv6" if ":" in prefix else "ip"
+            top.append(f"{word} prefix-list {name} seq {number} {row.get('action', '')} {prefix}{bounds}")
     for key, row in tables.get("COMMUNITY_SET", NOTHING).items():
         top.append(f"bgp community-list standard {key} permit {_words(row.get('community_member', ''))}")
     for key, row in tables.get("ROUTE_MAP", NOTHING).items():
         name, _, number = key.partition("|")
-        if modes.get(row.get("match_prefix_set", "")) == "IPv6":
-            continue  # no route of IPv4 matches
         head = f"route-map {name} {row.get('route_operation', 'permit')} {number}"
         top.append(head)
-        sections[head] = [((line,), "") for line in _lines(row, CLAUSE, "", "", [])]
+        is_ipv6 = modes.get(row.get("match_prefix_set", "")) == "IPv6"
+        sections[head] = [((line,), "") for line in _lines(row, CLAUSE_V6 if is_ipv6 else CLAUSE, "", "", [])]
         sections[head] += [((f"{field}: {row[field]}",), "") for field in row.keys() - CLAUSE.keys()]
     for key, row in tables.get("BGP_GLOBALS", NOTHING).items():
         if key == DEFAULT_VRF and "local_asn" in row:
             head = f"router bgp {row['local_asn']}"
             top.append(head)
             instance = [((line,), "") for line in _instance(tables, unknown)]
-            sections[head] = instance + [((FAMILY, line), "") for line in _family(tables, unknown)]
+            sections[head] = instance + [((family, line), "") for family, line in _families(tables, unknown)]
         else:
             unknown.append(f"BGP_GLOBALS|{key}")
     return frr.read(top, sections, wired)
@@ -246,37 +244,42 @@ def _instance(tables: Tables, unknown: list[str]) -> Iterator[str]:
             yield from _lines(row, SESSION, f"neighbor {name} ", f"{table}|{key}", unknown)
 
 
-def _family(tables: Tables, unknown: list[str]) -> Iterator[str]:
+def _families(tables: Tables, unknown: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the instance's families, each with the head of its family."""
     for key, row in tables.get("BGP_GLOBALS_AF", NOTHING).items():
-        if key == f"{DEFAULT_VRF}|{IPV4}":
-            yield from _lines(row, PATHS, "", f"BGP_GLOBALS_AF|{key}", unknown)
-        elif key != f"{DEFAULT_VRF}|{IPV6}":
+        vrf, _, family = key.partition("|")
+        if vrf == DEFAULT_VRF and family in FAMILY_LINES:
+            lines = _lines(row, PATHS, "", f"BGP_GLOBALS_AF|{key}", unknown)
+            yield from ((FAMILY_LINES[family], line) for line in lines)
+        else:
             unknown.append(f"BGP_GLOBALS_AF|{key}")
     yield from _networks(tables, unknown)
     for table in FAMILIES:
         for key, row in tables.get(table, NOTHING).items():
             vrf, name, family = (*key.split("|"), "", "")[:3]
-            if (vrf, family) != (DEFAULT_VRF, IPV4):
-                unknown += [] if (vrf, family) == (DEFAULT_VRF, IPV6) else [f"{table}|{key}"]
-                continue
-            yield from _lines(row, ACTIVATION, f"neighbor {name} ", f"{table}|{key}", unknown)
+            if vrf == DEFAULT_VRF and family in FAMILY_LINES:
+                lines = _lines(row, ACTIVATION, f"neighbor {name} ", f"{table}|{key}", unknown)
+                yield from ((FAMILY_LINES[family], line) for line in lines)
+            else:
+                unknown.append(f"{table}|{key}")
 
 
-def _networks(tables: Tables, unknown: list[str]) -> Iterator[str]:
+def _networks(tables: Tables, unknown: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the aggregates, networks and redistribution."""
     for table, line, fields in NETWORKS:
         for key, row in tables.get(table, NOTHING).items():
             vrf, _, family_prefix = key.partition("|")
             family, _, prefix = family_prefix.partition("|")
-            if (vrf, family) == (DEFAULT_VRF, IPV4):
-                yield " ".join([line, prefix, *_lines(row, fields, "", f"{table}|{key}", unknown)])
-            elif (vrf, family) != (DEFAULT_VRF, IPV6):
+            if vrf == DEFAULT_VRF and family in FAMILY_LINES:
+                options = _lines(row, fields, "", f"{table}|{key}", unknown)
+                yield FAMILY_LINES[family], " ".join([line, prefix, *options])
+            else:
                 unknown.append(f"{table}|{key}")
     for key, row in tables.get("ROUTE_REDISTRIBUTE", NOTHING).items():
-        vrf, protocol = (*key.split("|"), "")[:2]
-        if vrf == DEFAULT_VRF and key.endswith("|ipv4"):
+        vrf, protocol, _, family = (*key.split("|"), "", "", "")[:4]
+        if vrf == DEFAULT_VRF and f"{family}_unicast" in FAMILY_LINES:
             options = _lines(row, {"route_map": "route-map {}"}, "", f"ROUTE_REDISTRIBUTE|{key}", unknown)
-            yield " ".join([f"redistribute {protocol}", *options])
+            yield FAMILY_LINES[f"{family}_unicast"], " ".join([f"redistribute {protocol}", *options])
         elif (vrf, protocol) != (DEFAULT_VRF, "connected"):
             unknown.append(f"ROUTE_REDISTRIBUTE|{key}")
 
