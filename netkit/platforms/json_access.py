@@ -19,6 +19,8 @@ MOST_DIGITS = 20
 LARGEST = 2**64
 DECODER = json.JSONDecoder()
 START = re.compile(r"^[{\[]", re.MULTILINE)
+RECENT = 8
+"""Large answers that are kept parsed, since several views of a device read the same; nothing changes them."""
 MOST_STARTS = 100
 """Limit on lines that look like the start of JSON, in truncated text."""
 

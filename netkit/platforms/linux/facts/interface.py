@@ -370,8 +370,8 @@ def counts(text: str) -> dict[str, int]:
 
 def _files(tree: Tree, folder: str, names: Iterable[str]) -> dict[str, int]:
     """The counts in files of a folder."""
-    found = {name: whole(tree.files.get(f"{folder}/{name}")) for name in names}
-    return {name: count for name, count in found.items() if count is not None}
+    shown = {name: tree.files[path] for name in names if (path := f"{folder}/{name}") in tree.files}
+    return {name: count for name, text in shown.items() if (count := whole(text)) is not None}
 
 
 def _driver(table: CounterTable, interface: str, rows: Rows, kernel: Rows) -> None:

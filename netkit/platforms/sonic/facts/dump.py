@@ -5,9 +5,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from netkit.facts import Absent
-from netkit.platforms.json_access import printable
+from netkit.platforms.json_access import RECENT, parsed, printable
 
 Row = Mapping[str, str]
 START = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
@@ -34,6 +35,7 @@ class Database:
         return {key[len(prefix) :]: row for key, row in self.rows.items() if key.startswith(prefix)}
 
 
+@lru_cache(maxsize=RECENT)
 def database(text: str) -> Database | None:
     """Parse a dump; None if it is incomplete."""
     found = value(text)
@@ -50,7 +52,8 @@ def database(text: str) -> Database | None:
 
 def value(text: str) -> object:
     """Find the first JSON document in a text, ignoring warnings around it; None if there is none."""
-    return next(values(text), None)
+    whole_text = parsed(text) if text.startswith("{") else None
+    return next(values(text), None) if whole_text is None else whole_text
 
 
 def values(text: str) -> Iterator[object]:
