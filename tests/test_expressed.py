@@ -470,6 +470,8 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "tables.devices.slot": (spine_row(slot=1), spine_row(slot=2)),
     "tables.devices.name": ({}, row(name="own")),
     "tables.devices.model": (WHOLE_CAGES, row(model=OTHER)),
+    "tables.devices.platform": ({}, row(platform=OTHER)),
+    "tables.devices.version": ({}, row(version=OTHER)),
     "tables.devices.serial": ({}, row(serial="MT1")),
     "tables.devices.rack": ({}, row(rack="a1")),
     "tables.devices.rack_unit": (row(rack="a1"), row(rack="a1", rack_unit=4)),
@@ -602,7 +604,11 @@ REFUSED = {
 # The length of a cable determines the headroom, so it has no effect without a lossless class.
 OF_HEADROOM = ("cables.*.length_m", "units.*_cable_m", "tables.cables.length_m")
 # A second release of the same branch.
-SAME = {("sonic-unified", "switches.*.version"), ("sonic-unified", "overrides.version")}
+SAME = {
+    ("sonic-unified", "switches.*.version"),
+    ("sonic-unified", "overrides.version"),
+    ("sonic-unified", "tables.devices.version"),
+}
 # Only one NOS has two modes; the others refuse it at design time.
 MODES = "switches.*.routing_mode"
 
@@ -648,10 +654,14 @@ def outside_port(target: Target, peer: Changes) -> str:
 
 
 def fill_tables(target: Target, tables: Changes) -> None:
-    """Put another model of the NOS, and unused ports of a leaf, into rows of tables."""
+    """Put another model, NOS or version, and unused ports of a leaf, into rows of tables."""
     for given in tables.get("devices", ()):
         if given.get("model") == OTHER:
             given["model"] = target.other_model["model"]
+        if given.get("platform") == OTHER:
+            given.update(target.other_platform)
+        if given.get("version") == OTHER:
+            given["version"] = target.other_version
     hardware = look_up(Intent.model_validate(target.values()), Catalog()) if "cables" in tables else None
     for given in tables.get("cables", ()):
         for key, side, spare in (("port", "up", -1), ("peer_port", "down", 20)):

@@ -264,6 +264,34 @@ def test_a_switch_may_have_its_own_model() -> None:
     assert capacity.summarize(fabric, CATALOG.media()).tiers[0].model == "SN4700, SN5600"
 
 
+def test_a_switch_may_run_another_nos_than_its_tier(tmp_path: Path) -> None:
+    rows: list[Values] = [
+        {"role": "leaf", "unit": 1, "rail": 0, "model": "DCS-7060X6-64PE", "platform": "eos", "version": "4.35.1F"},
+        {"role": "spine", "slot": 2, "platform": "sonic", "version": "202505"},
+        {"role": "leaf", "unit": 1, "rail": 1, "version": "5.15.0"},
+    ]
+    cables = [{"device": "gpu01", "port": "rail0", "peer": "leaf01", "peer_port": "Ethernet9/1"}]
+    tiers = {"leaf": {"object_names": {"route_map": {"TO-SPINES": "MINE"}}}}
+    values = intents.values({"switches": tiers, "tables": {"devices": rows, "cables": cables}})
+    fabric = intents.fabric(values)
+    assert {(one.name, one.platform, one.version, one.model.name) for one in fabric.switches} == {
+        ("leaf01", "eos", "4.35.1F", "DCS-7060X6-64PE"),
+        ("leaf02", "nvue", "5.15.0", "SN5600"),
+        ("leaf03", "nvue", "5.16.1", "SN5600"),
+        ("leaf04", "nvue", "5.16.1", "SN5600"),
+        ("spine01", "nvue", "5.16.1", "SN5600"),
+        ("spine02", "sonic", "202505", "SN5600"),
+    }
+    ports = {one.name: [port.name for port in one.ports] for one in fabric.switches if one.platform != "nvue"}
+    assert ports["leaf01"] == ["Ethernet1/5", "Ethernet9/1", "Ethernet33/1", "Ethernet33/5"]
+    assert ports["spine02"] == ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet12"]
+    assert fabric.hosts[0].nics[0].leaf_port == "Ethernet9/1"
+    assert [one.object_names == {} for one in fabric.tier("leaf")] == [True, False, False, False]
+    summary = capacity.summarize(fabric, CATALOG.media()).tiers
+    assert (summary[0].platform, summary[0].version) == ("eos, nvue", "4.35.1F, 5.15.0, 5.16.1")
+    assert with_tables(values, exported(fabric, tmp_path), tmp_path) == fabric
+
+
 def test_hosts_of_several_models_share_a_fabric() -> None:
     units: list[Values] = [{"unit": 1, "hosts": 2}, {"unit": 2, "hosts": 2, "host_model": "hgx-h100-xe9680"}]
     row = {"role": "host", "unit": 2, "slot": 2, "model": "dgx-h100"}

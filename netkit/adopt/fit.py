@@ -8,6 +8,7 @@ from netkit import design
 from netkit.adopt.fabric_values import Values
 from netkit.adopt.placement import Placement
 from netkit.adopt.proposal import Adoption, FoundIntent, validated
+from netkit.adopt.table_rows import Row
 from netkit.design import Fabric
 from netkit.errors import NetkitError
 from netkit.platforms import PLATFORMS, version_key
@@ -30,29 +31,37 @@ class Choice:
 
 def fitted(source: Adoption, proposal: FoundIntent, files: Mapping[str, Files], engine: Engine) -> FoundIntent:
     """Return the proposal with the alternatives that differ least from what the devices run."""
-    values, fabric = proposal.values, proposal.fabric
+    values, fabric, tables = proposal.values, proposal.fabric, dict(proposal.tables)
     sample = _sample(fabric, proposal.placement, files)
     least = _distance(fabric, sample, files, engine)
     named = _named_versions(source, proposal)
     for choice in _choices(proposal):
-        if choice.path[:1] == ("switches",) and choice.path[1] in named:
+        if not named.isdisjoint((choice.path, choice.path[:-1])):
             continue
         if not least:
             break
-        tried = {repr(_at(values, choice.path)): (least, values, fabric)}
+        tried = {repr(_at(values, choice.path)): (least, values, tables, fabric)}
         for alternative in choice.alternatives:
-            changed = _with(values, choice.path, alternative)
+            if choice.path[0] == "tables":
+                changed, rows = values, {**tables, "devices": _with_version(tables, choice.path[1:], alternative)}
+            else:
+                changed, rows = _with(values, choice.path, alternative), tables
             try:
-                other = design.build(validated(changed, proposal.tables), source.catalog)
+                other = design.build(validated(changed, rows), source.catalog)
             except NetkitError:
                 continue
             distance = _distance(other, sample, files, engine)
-            tried.setdefault(repr(alternative), (distance, changed, other))
-        least, values, fabric = min(tried.values(), key=lambda one: one[0])
-    intent = validated(values, proposal.tables)
-    return replace(
-        proposal, values=values, intent=intent, fabric=fabric, guesses=(*proposal.guesses, *_versions(values, named))
-    )
+            tried.setdefault(repr(alternative), (distance, changed, rows, other))
+        least, values, tables, fabric = min(tried.values(), key=lambda one: one[0])
+    guesses = (*proposal.guesses, *_versions(values, tables, named))
+    intent = validated(values, tables)
+    return replace(proposal, values=values, tables=tables, intent=intent, fabric=fabric, guesses=guesses)
+
+
+def _with_version(tables: Mapping[str, list[Row]], system: Path, version: object) -> list[Row]:
+    """The rows of devices with another version of a NOS that only some switches of a tier have."""
+    is_of = [(row["role"], row.get("platform")) == system for row in tables["devices"]]
+    return [row | ({"version": version} if own else {}) for row, own in zip(tables["devices"], is_of, strict=True)]
 
 
 def compared(
@@ -75,8 +84,17 @@ def _sample(fabric: Fabric, placement: Placement, files: Mapping[str, Files]) ->
     found: list[str] = []
     for role in ("leaf", "spine", "core", "host"):
         names = [name for name in placement.of_role(role) if name in files]
-        found += dict.fromkeys((*names[:1], *names[-(SAMPLES - 1) :]))
+        found += dict.fromkeys((*names[:1], *names[-(SAMPLES - 1) :], *_first_of_each_system(fabric, names)))
     return [*found, *(switch.name for switch in fabric.switches if switch.access and switch.slot == 1)]
+
+
+def _first_of_each_system(fabric: Fabric, names: Iterable[str]) -> Iterable[str]:
+    """The first device of each NOS."""
+    found: dict[str, str] = {}
+    for device in (fabric.device(name) for name in names):
+        if device:
+            found.setdefault(device.platform, device.name)
+    return found.values()
 
 
 def _choices(proposal: FoundIntent) -> Iterator[Choice]:
@@ -85,6 +103,8 @@ def _choices(proposal: FoundIntent) -> Iterator[Choice]:
         platforms = {role: str(tier["platform"]) for role, tier in tiers.items()}
         for role, platform in platforms.items():
             yield Choice(("switches", role, "version"), _releases(platform))
+    for role, platform in dict.fromkeys((role, platform) for role, platform, _ in _systems(proposal.tables)):
+        yield Choice(("tables", role, platform), _releases(platform))
     networks = proposal.values.get("networks")
     for index, network in enumerate(networks if isinstance(networks, list) else ()):
         yield Choice(("networks", str(index), "switches", "version"), _releases(network["switches"]["platform"]))
@@ -120,19 +140,30 @@ def _with(values: Values, path: Path, value: object) -> Values:
     return changed
 
 
-def _named_versions(source: Adoption, proposal: FoundIntent) -> frozenset[str]:
-    """Return the tiers whose release is one that a switch names."""
-    tiers, switches = proposal.values["switches"], source.survey.switches
-    return frozenset(
-        role
-        for role, tier in (tiers.items() if isinstance(tiers, dict) else ())
-        for name in proposal.placement.of_role(role)
-        if name in switches and switches[name].existing.version == tier["version"]
-    )
+def _named_versions(source: Adoption, proposal: FoundIntent) -> frozenset[Path]:
+    """Return the tiers, and the NOSes of some of their switches, whose release is one that a switch names."""
+    switches, places = source.survey.switches, proposal.placement.places
+    stated = {
+        (places[name].role, one.platform, one.existing.version) for name, one in switches.items() if name in places
+    }
+    tiers = proposal.values["switches"]
+    found: set[Path] = set()
+    for role, tier in tiers.items() if isinstance(tiers, dict) else ():
+        found |= {("switches", role)} if (role, tier["platform"], tier["version"]) in stated else set()
+    return frozenset(found | {("tables", *one[:2]) for one in _systems(proposal.tables) if one in stated})
 
 
-def _versions(values: Values, named: Collection[str]) -> Iterator[tuple[str, str]]:
+def _systems(tables: Mapping[str, list[Row]]) -> Iterable[tuple[str, str, str]]:
+    """Return each NOS that only some switches of a tier have, with the tier and the release."""
+    rows = (row for row in tables.get("devices", ()) if row.get("platform"))
+    return dict.fromkeys((str(row["role"]), str(row["platform"]), str(row["version"])) for row in rows)
+
+
+def _versions(values: Values, tables: Mapping[str, list[Row]], named: Collection[Path]) -> Iterator[tuple[str, str]]:
     tiers = values["switches"]
     for role, tier in tiers.items() if isinstance(tiers, dict) else ():
-        if role not in named:
+        if ("switches", role) not in named:
             yield "switches", f"{role}: version {tier['version']}, whose rendering differs least"
+    for role, platform, version in _systems(tables):
+        if ("tables", role, platform) not in named:
+            yield "switches", f"{role}: version {version} of {platform}, whose rendering differs least"

@@ -42,17 +42,11 @@ class HardwareSearch:
     def tiers(self) -> Values:
         return {role: self._tier(role) for role in TIERS if self.placement.of_role(role)}
 
-    def _switches(self, role: str) -> list[SurveyedSwitch]:
+    def _switches(self, role: str, platform: str = "") -> list[SurveyedSwitch]:
+        """The switches of a tier that run a NOS; by default the one of most of them."""
         found = [self.survey.switches[name] for name in self.placement.of_role(role) if name in self.survey.switches]
-        platforms = Counter(switch.platform for switch in found)
-        if len(platforms) > 1:
-            (usual, _), *others = platforms.most_common()
-            odd = [switch.name for switch in found if switch.platform != usual]
-            message = f"most {WORDS[role]} run {usual}, but {some(odd)} run {others[0][0]}"
-            raise AdoptError(
-                Problem(message, "a tier has one NOS: adopt the others without these, or as another fabric")
-            )
-        return found
+        usual = platform or most(switch.platform for switch in found)
+        return [switch for switch in found if switch.platform == usual]
 
     def _tier(self, role: str) -> Values:
         switches = self._switches(role)
@@ -90,6 +84,14 @@ class HardwareSearch:
                 return platform
         return usual
 
+    def own_system(self, name: str) -> tuple[str, str] | None:
+        """The NOS of one switch and its version, if its tier has another."""
+        switch, role = self.survey.switches.get(name), self.placement.places[name].role
+        if switch is None or switch.platform == self.platform(role):
+            return None
+        version = self._stated_version([switch]) or self._stated_version(self._switches(role, switch.platform))
+        return switch.platform, version or PLATFORMS[switch.platform].newest_version
+
     @staticmethod
     def _stated_version(switches: Iterable[SurveyedSwitch]) -> str:
         """The release that most switches name; empty if none does, or netkit does not support it."""
@@ -101,13 +103,13 @@ class HardwareSearch:
         )
         return most(named) or ""
 
-    def model(self, role: str) -> SwitchModel:
-        """The model that most switches of a tier are; by default the usual one of the NOS."""
-        switches = self._switches(role)
+    def model(self, role: str, platform: str = "") -> SwitchModel:
+        """The model that most switches of a tier with one NOS are; by default the usual one of the NOS."""
+        platform = platform or self.platform(role)
+        switches = self._switches(role, platform)
         votes = Counter(model for switch in switches for model in switch.existing.models)
         if votes:
             return self.catalog.switch(votes.most_common(1)[0][0])
-        platform = self.platform(role)
         used = {port for switch in switches for port in self._used(switch)}
         usual = PLATFORMS[platform].starting_point[0]
         for name in dict.fromkeys((usual, *self.catalog.names("switches"))):
@@ -127,14 +129,25 @@ class HardwareSearch:
 
     def own_model(self, name: str) -> str:
         """The model of one switch, if its configuration fits only others than that of its tier."""
-        switch, usual = self.survey.switches.get(name), self.tier_models[self.placement.places[name].role]
+        switch, role = self.survey.switches.get(name), self.placement.places[name].role
+        usual = self.tier_models[(role, switch.platform if switch else "")]
         if switch is None or not switch.existing.models or usual in switch.existing.models:
             return usual
         return switch.existing.models[0]
 
     @cached_property
-    def tier_models(self) -> Mapping[str, str]:
-        return {role: self.model(role).name for role in TIERS if self.placement.of_role(role)}
+    def tier_models(self) -> Mapping[tuple[str, str], str]:
+        """(role, NOS) → its usual model; of switches that were not read, that of the tier."""
+        return {
+            (role, platform): self.model(role, platform).name
+            for role in TIERS
+            for names in [self.placement.of_role(role)]
+            for platform in (
+                "",
+                *sorted({self.survey.switches[one].platform for one in names if one in self.survey.switches}),
+            )
+            if names
+        }
 
     @cached_property
     def sides(self) -> Mapping[tuple[str, str], str]:
@@ -211,9 +224,12 @@ class HardwareSearch:
         place = TIERS.index(role) + (1 if side == "up" else -1)
         return (TIERS[place], "down" if side == "up" else "up") if 0 <= place < len(TIERS) else None
 
-    def ports(self, role: str, side: str) -> list[str]:
-        """The ports that a switch of a tier has on a side, in order."""
-        return sorted(self._ports(self.model(role), self.platform(role), self.split(role, side)), key=natural)
+    def ports(self, name: str, side: str) -> list[str]:
+        """The ports that a switch has on a side, in order."""
+        role, switch = self.placement.places[name].role, self.survey.switches.get(name)
+        model, split = self.catalog.switch(self.own_model(name)), self.split(role, side)
+        platform = switch.platform if switch else self.platform(role)
+        return sorted(self._ports(model, platform, model.split(split.mode) or split), key=natural)
 
     @cached_property
     def side_speeds(self) -> Mapping[tuple[str, str], int]:
@@ -384,10 +400,10 @@ class HardwareSearch:
         if port is None or not port.xoff_bytes or end not in self.sides:
             return None
         role = self.placement.places[end[0]].role
-        split = self.split(role, self.sides[end])
-        key = (role, split.mode, port.xoff_bytes, port.mtu_bytes or 0)
+        split, name = self.split(role, self.sides[end]), self.own_model(end[0])
+        key = (name, split.mode, port.xoff_bytes, port.mtu_bytes or 0)
         if key not in self._by_headroom:
-            model = self.model(role)
+            model = self.catalog.switch(name)
             self._by_headroom[key] = _lengths_with(model, split, port.mtu_bytes or 0, port.xoff_bytes)
         return self._by_headroom[key]
 

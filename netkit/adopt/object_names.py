@@ -27,10 +27,11 @@ def with_names(source: Adoption, proposal: FoundIntent, files: Mapping[str, File
     """The proposal with the names that most switches of a tier have, where fewer lines differ with them."""
     proposal = _with(source, proposal, {role: {} for role in _tiers(proposal)})
     for role in _tiers(proposal):
-        switches = [switch for switch in proposal.fabric.tier(role) if switch.name in source.survey.switches]
+        platform = str(_tiers(proposal)[role]["platform"])
+        read = [one for one in proposal.fabric.tier(role) if one.name in source.survey.switches]
+        switches = [switch for switch in read if switch.platform == platform]
         names = [switch.name for switch in switches[:: len(switches) // SAMPLES + 1]]
         before = dict(compared(proposal.fabric, names, files, engine))
-        platform = str(_tiers(proposal)[role]["platform"])
         pairs = [(MODELS[platform].parse(files[name]), one.intended) for name, one in before.items()]
         guard = proposal.intent.management
         lists = most(

@@ -275,6 +275,7 @@ def _values(
     survey = source.survey
     tiers = hardware.tiers()
     platforms = {str(tier["platform"]) for tier in tiers.values() if isinstance(tier, dict)}
+    platforms |= {switch.platform for name, switch in survey.switches.items() if name in placement.places}
     values: Values = {
         "name": source.name,
         "purpose": "lab" if any(PLATFORMS[one].missing_lossless for one in platforms) else "production",

@@ -23,6 +23,8 @@ OWN = {
     "devices": (
         "name",
         "model",
+        "platform",
+        "version",
         "serial",
         "rack",
         "rack_unit",
@@ -99,6 +101,8 @@ class Installed:
 
     def _of_switch(self, name: str) -> Row:
         row: Row = {"model": self.hardware.own_model(name)}
+        if system := self.hardware.own_system(name):
+            row |= dict(zip(("platform", "version"), system, strict=True))
         switch = self.survey.switches.get(name)
         if switch is None:
             prefix = self.addressing.leaf_prefixes.get(name)
@@ -214,8 +218,7 @@ class Installed:
             for (end, port), side in zip(CABLE_ENDS, ("up", "down"), strict=True):
                 name = str(row[end])
                 if (row[end], row[port]) in taken and self.placement.places[name].role != "host":
-                    role = self.placement.places[name].role
-                    free = (one for one in self.hardware.ports(role, side) if (name, one) not in taken)
+                    free = (one for one in self.hardware.ports(name, side) if (name, one) not in taken)
                     row[port] = next(free, row[port])
                 taken.add((row[end], row[port]))
             if "address" in designed_row and (network := next(networks, None)):

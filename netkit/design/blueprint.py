@@ -64,7 +64,7 @@ class Blueprint:
         self._profiles: dict[tuple[str, str, PortRole, float, str], PortProfile] = {}
         self._names: dict[tuple[str, int], str] = {}
         self._asns: dict[str, int] = {}
-        self._cages: dict[tuple[str, str, int, str, int], Cage] = {}
+        self._cages: dict[tuple[str, str, str, int, str, int], Cage] = {}
         self._globs = {
             name: over for name, over in self.intent.overrides.items() if any(mark in name for mark in "*?[")
         }
@@ -72,7 +72,7 @@ class Blueprint:
         self._overrides: dict[str, Override] = {}
         self._entries = DeviceEntries(self.intent)
         self.cables, self._nics = CableEntries(self.intent), NicEntries(self.intent)
-        self._panels: dict[tuple[str, str, str], dict[str, Position]] = {}
+        self._panels: dict[tuple[str, str, str, str], dict[str, Position]] = {}
         self._entry_of: dict[str, DeviceEntry] = {}
         self.renamed: dict[str, str] = {}
         """Name by the pattern → the given one."""
@@ -138,22 +138,22 @@ class Blueprint:
         return asn
 
     def hardware_of(self, role: str, name: str) -> HardwareLookup:
-        """The hardware with the model of a switch in its tier."""
+        """The hardware with the model and the NOS of a switch in its tier."""
         entry = self.entry(name)
-        return self.hardware.variant(role, entry.model) if entry and entry.model else self.hardware
+        return self.hardware.variant(role, entry.model, entry.platform) if entry else self.hardware
 
     def layout(self, role: str, name: str) -> Layout:
         """Which ports of a switch serve what."""
-        return self.layouts[(role, self.hardware_of(role, name).models[role].name)]
+        hardware = self.hardware_of(role, name)
+        return self.layouts[(role, hardware.models[role].name, hardware.tier(role).platform)]
 
     def cage(self, role: str, name: str, number: int, split: Split) -> Cage:
         """A cage of a switch, as one object that switches of one model share."""
-        naming, model = (
-            PLATFORMS[self.hardware.tier(role).platform].port_name,
-            self.hardware_of(role, name).models[role],
-        )
-        key = (role, model.name, number, split.mode, split.lanes_per_port)
+        hardware = self.hardware_of(role, name)
+        platform, model = hardware.tier(role).platform, hardware.models[role]
+        key = (role, model.name, platform, number, split.mode, split.lanes_per_port)
         if key not in self._cages:
+            naming = PLATFORMS[platform].port_name
             names = tuple(naming(model, split, number, port) for port in range(split.ports))
             self._cages[key] = Cage(number, split, names)
         return self._cages[key]
@@ -212,7 +212,7 @@ class Blueprint:
         if not port:
             return designed
         hardware = self.hardware_of(role, name)
-        key = (role, hardware.models[role].name, side)
+        key = (role, hardware.models[role].name, hardware.tier(role).platform, side)
         if key not in self._panels:
             self._panels[key] = front_panel(hardware, role, side)
         return self._panels[key].get(port, designed)

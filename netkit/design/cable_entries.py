@@ -163,8 +163,8 @@ def _of_link(ends: _Ends, entry: CableEntry, count: int, path: Path) -> Iterator
         yield Problem(message, f"use {count} or less, or raise {key}", (*path, "link"))
 
 
-Panels = dict[tuple[str, str, str], tuple[dict[str, Position], str]]
-"""Tier, model and side → the ports there by name, and how their cages are split."""
+Panels = dict[tuple[str, str, str, str], tuple[dict[str, Position], str]]
+"""Tier, model, NOS and side → the ports there by name, and how their cages are split."""
 
 
 def _of_ports(hardware: HardwareLookup, panels: Panels, ends: _Ends) -> Iterator[Problem]:
@@ -175,9 +175,9 @@ def _of_ports(hardware: HardwareLookup, panels: Panels, ends: _Ends) -> Iterator
     ):
         if not isinstance(device, Switch) or not port:
             continue
-        key = (device.role, device.model.name, side)
+        key = (device.role, device.model.name, device.platform, side)
         if key not in panels:
-            own = hardware.variant(device.role, device.model.name)
+            own = hardware.variant(device.role, device.model.name, device.platform)
             split = own.up_split(device.role) if side == "up" else own.down_split(device.role)
             panels[key] = front_panel(own, device.role, side), split.mode if split else ""
         names, mode = panels[key]

@@ -104,14 +104,14 @@ def _tiers(fabric: Fabric) -> Iterator[Tier]:
         switches = fabric.tier(role)
         if not switches:
             continue
-        first = switches[0]
+        systems = sorted({(switch.platform, switch.version) for switch in switches})
         ports = [port for switch in switches for port in switch.ports]
         beside = [port for switch in switches if switch.access for port in switch.access.ports]
         yield Tier(
             role=role,
             model=", ".join(dict.fromkeys(switch.model.name for switch in switches)),
-            platform=first.platform,
-            version=", ".join(sorted({switch.version for switch in switches})),
+            platform=", ".join(dict.fromkeys(platform for platform, _ in systems)),
+            version=", ".join(dict.fromkeys(version for _, version in systems)),
             switches=len(switches),
             ports_used=len(ports) + len(beside),
             ports_spare=sum(map(spare_ports, switches)),

@@ -1,11 +1,12 @@
 """The rows of the intent's tables: found by position in the design, and checked against what is installed."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 
 from netkit.design import overrides
 from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design.hardware_lookup import version_problems
 from netkit.design.numbering import LEAF_LENGTH_V6, Numbering
 from netkit.errors import Path, Problem
 from netkit.intent.model import DeviceEntry, Intent
@@ -20,9 +21,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 WORDS = {"core": "core switch"}
 DEFAULTS = {"pod": 1, "plane": 0}
-OF_SWITCHES = ("management_gateway", "loopback", "asn", "management_v6", "loopback_v6")
+OF_SWITCHES = ("platform", "version", "management_gateway", "loopback", "asn", "management_v6", "loopback_v6")
 OF_LEAVES = ("prefix", "vlan", "vlan_gateway", "prefix_v6")
-AS_OVERRIDES = ("management", "loopback", "asn", "rack")
+AS_OVERRIDES = ("version", "management", "loopback", "asn", "rack")
 """Columns that are keys of overrides too."""
 
 
@@ -177,6 +178,10 @@ def _of_device(
         given = {key for key in (*OF_SWITCHES, "management") if getattr(entry, key) is not None}
         yield from overrides.addresses(fabric, device, given, path)
         yield from _of_ipv6(fabric, device, entry, intent, path)
+        if entry.version:
+            at = (*path, "version")
+            found = version_problems(device.platform, entry.version, device.routing_mode, at)
+            yield from (replace(problem, path=at) for problem in found)
     own = intent.overrides.get(device.name)
     for key in AS_OVERRIDES:
         if own and getattr(entry, key) is not None and getattr(own, key, None) is not None:

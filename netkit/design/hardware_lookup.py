@@ -14,6 +14,10 @@ SWITCH_TIERS = ("leaf", "spine", "core")
 TOPOLOGY_TIERS = {"two-tier": ("leaf", "spine"), "three-tier": SWITCH_TIERS, "rail-only": ("leaf",)}
 
 
+Variant = tuple[str, str, str]
+"""Tier, model and NOS."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostHardware:
     """A host model, and its NICs in the order of the rails."""
@@ -33,14 +37,15 @@ class HardwareLookup:
     splits: Mapping[tuple[str, str], Split]
     media: Mapping[str, Media]
     mtu_bytes: int
-    variants: Mapping[tuple[str, str], "HardwareLookup"] = field(default_factory=dict)
-    """Tier and model → the same with another model in this tier, for switches that a table gives one."""
+    variants: Mapping[Variant, "HardwareLookup"] = field(default_factory=dict)
+    """The same with another model or NOS in a tier, for switches that a table gives one."""
     written: Path = ()
-    """Where the other model is written."""
+    """Where the other model or NOS is written."""
 
-    def variant(self, role: str, model: str | None) -> "HardwareLookup":
-        """The lookup in which a tier has a model."""
-        return self.variants.get((role, model), self) if model else self
+    def variant(self, role: str, model: str | None, platform: str | None) -> "HardwareLookup":
+        """The lookup in which a tier has a model and a NOS."""
+        tier = self.tier(role)
+        return self.variants.get((role, model or tier.model, platform or tier.platform), self)
 
     def host(self, unit_model: str | None, own_model: str | None) -> HostHardware:
         """The hardware of a host, by the model of its unit and the one that a table gives it."""
@@ -83,29 +88,44 @@ def look_up(intent: Intent, catalog: Catalog) -> HardwareLookup:
     problems += [*host_problems, *_host_speeds(intent, splits, hosts)]
     if problems:
         raise DesignError(problems)
-    mtu = min([mtu, *(_max_mtu(intent, role, one.models[role]) for (role, _), one in variants.items())])
+    mtu = min([mtu, *(_max_mtu(one.intent, role, one.models[role]) for (role, *_), one in variants.items())])
     variants = {key: replace(one, mtu_bytes=mtu) for key, one in variants.items()}
     return replace(found, mtu_bytes=mtu, variants=variants)
 
 
-def _variants(base: HardwareLookup, catalog: Catalog) -> tuple[dict[tuple[str, str], HardwareLookup], list[Problem]]:
-    """Look up the models that the table of devices gives single switches."""
-    intent, found, problems = base.intent, dict[tuple[str, str], HardwareLookup](), list[Problem]()
+def _variants(base: HardwareLookup, catalog: Catalog) -> tuple[dict[Variant, HardwareLookup], list[Problem]]:
+    """Look up the models and NOSes that the table of devices gives single switches."""
+    intent, found, problems = base.intent, dict[Variant, HardwareLookup](), list[Problem]()
     for index, entry in enumerate(intent.tables.devices):
-        role, path = entry.role, ("tables", "devices", index, "model")
-        if not entry.model or (role, entry.model) in found:
+        role, row = entry.role, ("tables", "devices", index)
+        if role not in base.models or not (entry.model or entry.platform):
             continue
-        if role in base.models and entry.model != base.tier(role).model:
-            models, splits = dict(base.models), dict(base.splits)
-            tier = base.tier(role).model_copy(update={"model": entry.model})
-            with_model = intent.model_copy(update={"switches": intent.switches.model_copy(update={role: tier})})
-            wrong = [*_look_up_tier(with_model, role, catalog, models, splits)]
-            wrong += [] if wrong else _mtu(intent, models)
-            problems += (problem if problem.file else replace(problem, path=path) for problem in wrong)
-            if not wrong and (models[role].name != entry.model or models[role].name == base.models[role].name):
-                message = f"the file of {entry.model} describes a model called {models[role].name}"
-                problems.append(Problem(message, "give both one name", path))
-            found[(role, entry.model)] = replace(base, models=models, splits=splits, written=path)
+        tier = base.tier(role)
+        key = (role, entry.model or tier.model, entry.platform or tier.platform)
+        if key[2] != tier.platform and not entry.version:
+            message = f"{tier.version} is a version of {PLATFORMS[tier.platform].title}, the NOS of the tier"
+            problems.append(Problem(message, "give the version too", (*row, "platform")))
+        if key[1:] == (tier.model, tier.platform) or key in found:
+            continue
+        own: dict[str, object] = {"model": key[1], "platform": key[2]}
+        if key[2] != tier.platform:
+            own |= {"version": entry.version or PLATFORMS[key[2]].newest_version, "object_names": {}}
+        models, splits = dict(base.models), dict(base.splits)
+        tiers = intent.switches.model_copy(update={role: tier.model_copy(update=own)})
+        changed = intent.model_copy(update={"switches": tiers})
+        wrong = [*_look_up_tier(changed, role, catalog, models, splits)]
+        wrong += [] if wrong else _mtu(changed, models)
+        path = (*row, "model" if entry.model and entry.model != tier.model else "platform")
+        for problem in wrong:
+            name = str(problem.path[-1]) if problem.path else ""
+            given = (*row, name) if name in own and getattr(entry, name) is not None else path
+            problems.append(problem if problem.file else replace(problem, path=given))
+        if not wrong and (
+            models[role].name != key[1] or (models[role].name == base.models[role].name) != (key[1] == tier.model)
+        ):
+            message = f"the file of {key[1]} describes a model called {models[role].name}"
+            problems.append(Problem(message, "give both one name", path))
+        found[key] = replace(base, intent=changed, models=models, splits=splits, written=path)
     return found, problems
 
 

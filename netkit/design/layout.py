@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from netkit.design.fabric import Fabric, Nic, Switch
-from netkit.design.hardware_lookup import TOPOLOGY_TIERS, HardwareLookup
+from netkit.design.hardware_lookup import TOPOLOGY_TIERS, HardwareLookup, Variant
 from netkit.errors import Path, Problem
 from netkit.hardware import Split, SwitchModel
 from netkit.intent.model import SpineTier
@@ -36,8 +36,8 @@ class Layout:
     up: tuple[Position, ...]
 
 
-Layouts = dict[tuple[str, str], Layout]
-"""Tier and model → its layout."""
+Layouts = dict[Variant, Layout]
+"""Tier, model and NOS → its layout."""
 
 
 def arrange(hardware: HardwareLookup) -> tuple[Layouts, list[Problem]]:
@@ -47,11 +47,12 @@ def arrange(hardware: HardwareLookup) -> tuple[Layouts, list[Problem]]:
     needs = _needs(hardware)
     for role in TOPOLOGY_TIERS[hardware.intent.topology]:
         down, up = needs[role]
-        layouts[(role, hardware.models[role].name)], found = _arrange_tier(hardware, role, down, up)
+        own = (role, hardware.models[role].name, hardware.tier(role).platform)
+        layouts[own], found = _arrange_tier(hardware, role, down, up)
         problems += found
-        for (tier, model), variant in hardware.variants.items():
-            if tier == role:
-                layouts[(role, model)], found = _arrange_tier(variant, role, down, up)
+        for key, variant in hardware.variants.items():
+            if key[0] == role:
+                layouts[key], found = _arrange_tier(variant, role, down, up)
                 problems += (replace(problem, path=variant.written) for problem in found)
     return layouts, problems
 

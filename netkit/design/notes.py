@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel
 
 from netkit.design import clusters, lossless
-from netkit.design.fabric import Fabric, Link, Switch
+from netkit.design.fabric import Fabric, Link, Role, Switch
 from netkit.design.plugs import CableAssembly, End, Socket, module_at, runs, sockets
 from netkit.design.verify import ROCE_PACKET_BYTES, headroom_limit, headroom_total, profiles
 from netkit.errors import Path, Problem
@@ -22,7 +22,7 @@ THRESHOLD_PAIRS = tuple(
 )
 FALLING = {"busbw_fail_percent", "scaling_fail_percent", "line_rate_fail_percent"}
 """Thresholds of values where more is better."""
-ROLES = ("leaf", "spine", "core")
+ROLES: tuple[Role, ...] = ("leaf", "spine", "core")
 
 
 def notes(fabric: Fabric, intent: Intent, media: Mapping[str, Media]) -> Iterator[Problem]:
@@ -90,7 +90,7 @@ def _numbers(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
             message = f"ECN marking starts below one RoCE packet of {ROCE_PACKET_BYTES} bytes: in an empty queue"
             yield _warning(message, "3 µs at line rate are usual: speed in Gb/s × 375", path)
         for role in ROLES:
-            switch = next(iter(fabric.tier(role)), None)  # type: ignore[arg-type]  # the names of ROLES are roles
+            switch = next(iter(fabric.tier(role)), None)
             limit = headroom_limit(switch, intent.lossless.pool_percent) if switch else None
             if switch and limit is not None and ecn.min_bytes <= limit < ecn.max_bytes:
                 path = ("lossless", "ecn", speed, "max_bytes")
@@ -163,17 +163,25 @@ def _platforms(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
         tier = getattr(intent.switches, role)
         if tier is None:
             continue
-        platform = PLATFORMS[tier.platform]
-        if fabric.lossless.cnp.shape_percent and platform.lacks("cnp_shaping") and not platform.lacks("cnp_strict"):
-            yield Problem(
-                f"{platform.title} cannot shape the strict CNP queue",
-                platform.capabilities["cnp_shaping"].note,
-                ("switches", role, "platform"),
-                severity="note",
+        systems = sorted({switch.platform for switch in fabric.tier(role)})
+        if systems and tier.platform not in systems:
+            message = (
+                f"no {role} runs {PLATFORMS[tier.platform].title}: the table of devices gives all of them another NOS"
             )
-        if tier.routing_mode not in {mode.name for mode in platform.routing_modes}:
+            remedy = f"set what they run as switches.{role}, and clear the cells"
+            yield _warning(message, remedy, ("switches", role, "platform"))
+        for platform in (PLATFORMS[one] for one in systems):
+            if fabric.lossless.cnp.shape_percent and platform.lacks("cnp_shaping") and not platform.lacks("cnp_strict"):
+                yield Problem(
+                    f"{platform.title} cannot shape the strict CNP queue",
+                    platform.capabilities["cnp_shaping"].note,
+                    ("switches", role, "platform"),
+                    severity="note",
+                )
+        own = PLATFORMS[tier.platform]
+        if tier.routing_mode not in {mode.name for mode in own.routing_modes}:
             path: Path = ("switches", role, "routing_mode")
-            yield _warning(f"{platform.title} has only one routing mode", "remove it", path)
+            yield _warning(f"{own.title} has only one routing mode", "remove it", path)
     yield from _unknown_versions(fabric)
     if fabric.purpose == "production":
         yield from _ignored(fabric, intent)

@@ -195,7 +195,7 @@ def _switch(
     leaf_prefix: str,
     vlan: Vlan | None,
 ) -> Switch:
-    intent, hardware = blueprint.intent, blueprint.hardware
+    intent, hardware = blueprint.intent, blueprint.hardware_of(role, name)
     tier, override, entry = hardware.tier(role), blueprint.override(name), blueprint.entry(name)
     pod, unit, rail, slot, plane = numbers
     ordered = tuple(sorted(ports, key=lambda port: (port.cage, port.lane_port)))
@@ -213,7 +213,7 @@ def _switch(
         rail=rail,
         slot=slot,
         plane=plane,
-        model=blueprint.hardware_of(role, name).models[role],
+        model=hardware.models[role],
         platform=tier.platform,
         version=override.version or tier.version,
         routing_mode=tier.routing_mode,

@@ -13,11 +13,13 @@ TableRow = Mapping[str, object]
 def devices(fabric: Fabric) -> Iterator[TableRow]:
     """Yield a row for each device."""
     vlans = _vlans(fabric)
+    systems = {role: {one.platform for one in fabric.tier(role)} for role in ("leaf", "spine", "core")}
     for switch in fabric.switches:
-        management = switch.management
+        management, is_mixed = switch.management, len(systems.get(switch.role, ())) > 1
         yield {
             **_place(fabric, switch),
             "model": switch.model.name,
+            **({"platform": switch.platform, "version": switch.version} if is_mixed else {}),
             "management": f"{management.address}/{management.prefix_length}" if management else "",
             "management_gateway": management.gateway if management else "",
             "loopback": switch.loopback,

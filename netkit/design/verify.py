@@ -350,7 +350,7 @@ def _adaptive_routing(designed: Fabric, intent: Intent) -> Iterator[Problem]:
         )
         return
     for role in ("leaf", "spine", "core"):
-        models = {switch.model.name: switch for switch in designed.tier(role)} if wanting else {}
+        models = {(one.model.name, one.platform): one for one in designed.tier(role)} if wanting else {}
         for switch in models.values():
             yield from _adaptive_model(switch, purpose=designed.purpose)
 

@@ -508,9 +508,13 @@ class DeviceEntry(Strict):
     name: Name | None = Field(None, description="name, instead of the pattern's")
     model: CatalogName | None = Field(
         None,
-        description="model, instead of that of the tier or unit: a switch runs the tier's NOS and splits cages alike; "
+        description="model, instead of that of the tier or unit: a switch splits cages alike; "
         "the NICs of a host have the speed of the others",
     )
+    platform: PlatformName | None = Field(
+        None, description="switches: network operating system, instead of that of the tier; with its version"
+    )
+    version: Version | None = Field(None, description="switches: version of the network operating system")
     serial: Serial | None = Field(None, description="serial number of the chassis")
     rack: Name | None = Field(None, description="its rack")
     rack_unit: int | None = Field(None, ge=1, le=100, description="lowest rack unit that it occupies")

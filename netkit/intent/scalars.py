@@ -20,7 +20,7 @@ VlanNumber = Annotated[int, Field(ge=2, le=4094)]
 Metres = Annotated[float, Field(gt=0, le=100_000)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OneOf:
     """A name from a table that is listed only when a name is not in it, or a schema is asked for."""
 

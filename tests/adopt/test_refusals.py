@@ -118,17 +118,14 @@ def test_ports_with_names_that_no_model_has_are_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(("odd", "tier"), [("leaf02", "leaves"), ("spine02", "spines")])
-def test_a_tier_with_several_noses_is_refused(odd: str, tier: str) -> None:
-    usual, other = (
-        files_of(intents.fabric(intents.on_platform(name, RELEASES[name], {}))) for name in ("sonic", "nvue")
-    )
-    with pytest.raises(AdoptError) as refused:
-        adopted("again", {**usual, odd: other[odd]}, {}, Path())
-    assert str(refused.value) == (
-        f"most {tier} run sonic, but {odd} run nvue; "
-        "a tier has one NOS: adopt the others without these, or as another fabric"
-    )
+@pytest.mark.parametrize(("odd", "place"), [("leaf02", {"unit": 1, "rail": 1}), ("spine02", {"slot": 2})])
+def test_a_switch_may_have_another_nos_than_its_tier(odd: str, place: dict[str, int]) -> None:
+    row = {"role": odd[:-2], **place, "platform": "nvue", "version": RELEASES["nvue"]}
+    fabric = intents.fabric(intents.on_platform("sonic", RELEASES["sonic"], {"tables": {"devices": [row]}}))
+    found = adopted("again", files_of(fabric), {}, Path())
+    systems = {switch.name: switch.platform for switch in found.proposal.fabric.switches}
+    assert systems == {switch.name: "nvue" if switch.name == odd else "sonic" for switch in fabric.switches}
+    assert (found.leave, found.remaining, found.unread) == ((), {}, {})
 
 
 def test_files_without_ports_are_listed_with_the_reason() -> None:

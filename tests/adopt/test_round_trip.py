@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from netkit import design
@@ -16,6 +16,7 @@ from netkit.adopt import Adoption, FoundIntent, fitted, propose, survey
 from netkit.adopt.fit import compared
 from netkit.adopt.links import End
 from netkit.design import Fabric
+from netkit.design.entries import keys_of
 from netkit.design.select import select
 from netkit.design.tables import cables as designed_cables
 from netkit.errors import DesignError
@@ -84,6 +85,35 @@ def test_spines_of_a_plane_without_leaves_are_adopted() -> None:
     assert {spine.name for spine in found.proposal.fabric.tier("spine")} == {name for name in files if "spine" in name}
     assert (found.unread, found.leave, found.remaining) == ({}, (), {})
     assert found.proposal.invented == 0
+
+
+@st.composite
+def with_mixed_tiers(draw: st.DrawFn) -> Values:
+    """Return a random intent some of whose switches have another NOS than their tier."""
+    values = draw(random_intents())
+    fabric = design.build(Intent.model_validate(values), CATALOG)
+    rows: list[Values] = []
+    firsts = {fabric.tier(role)[0].name for role in {switch.role for switch in fabric.switches}}  # those of the tier
+    for switch in fabric.switches:
+        if switch.name not in firsts and draw(st.booleans()):
+            place = {key: getattr(switch, key) for key in keys_of(fabric, switch.role)}
+            rows.append({"role": switch.role, **place, **PLATFORMS[draw(st.sampled_from(READ))]})
+    is_lab = values["purpose"] == "lab" or any(row["platform"] == "frr" for row in rows)
+    return {**values, "purpose": "lab" if is_lab else "production", "tables": {"devices": rows}}
+
+
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(with_mixed_tiers())
+def test_tiers_with_several_platforms_are_adopted(values: Values) -> None:
+    fabric = design.build(Intent.model_validate(values), CATALOG)
+    files = files_of(fabric)
+    found = adopted(files)
+    assert differences(found, files) == {}
+    assert found.links.dangling == ()
+    placed = found.placement.places
+    expected = {one.name: (one.platform, one.model.name) for one in fabric.switches if one.name in placed}
+    read = ((one.name, (one.platform, one.model.name)) for one in found.fabric.switches)
+    assert {name: one for name, one in read if name in placed} == expected
 
 
 @pytest.mark.parametrize(
