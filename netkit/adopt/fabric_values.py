@@ -302,7 +302,7 @@ def lossless(survey: Survey, speed_of: SpeedOf) -> Values:
     nics = [host.existing.qos for host in survey.hosts.values()]
     priority = usual.one(lambda qos: qos.lossless[0] if qos.lossless else None)
     priority = priority if priority is not None else most(nic.priority for nic in nics)
-    strict = usual.one(lambda qos: qos.strict[0] if qos.strict else None)
+    strict = usual.one(lambda qos: next((one for one in qos.strict if one and one not in qos.lossless), None))
     strict = strict if strict is not None else most(nic.cnp_priority for nic in nics)
     weights = usual.weights or dict(most(tuple(nic.weights.items()) or None for nic in nics) or ())
     best, shares = _weights(weights, priority, strict)

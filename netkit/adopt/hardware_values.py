@@ -291,7 +291,9 @@ class HardwareSearch:
         fitting = [name for name in names if self.catalog.host(name).speed_gbps == (speed or USUAL_GBPS)]
         with_rails = [name for name in fitting if len(self.catalog.host(name).rails) >= self.placement.rails]
         chosen = next(iter((*with_rails, *fitting, *names)))
-        self.guesses.add("hosts", f"model {chosen}: no PCI address of NICs was read")
+        is_read = any(nic.pci for host in self.survey.hosts.values() for nic in host.existing.nics)
+        why = "no model has NICs at the PCI addresses that were read" if is_read else "no PCI address of NICs was read"
+        self.guesses.add("hosts", f"model {chosen}: {why}")
         return chosen
 
     def own_host_model(self, name: str) -> str:

@@ -1,6 +1,7 @@
 """The cables between surveyed devices, from addresses, LLDP and descriptions."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv4Network
@@ -12,7 +13,13 @@ End = tuple[str, str]
 """(device, port); an empty port is not known."""
 Origin = Literal["address", "lldp", "description", "guess"]
 STRICT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62}):(\S{1,63})")
+LOOSE = re.compile(
+    r"\W*(?:(?:link|uplink|to|from)\W+)*([A-Za-z][A-Za-z0-9._-]{0,62}?)[\W_]+([A-Za-z]\w*\d[\w/.]*)\W*", re.IGNORECASE
+)
+"""A device that was not read, and its port, such as [spine3] Ethernet5/1 or gpu07-nic3."""
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+DIGIT = re.compile(r"\d")
+SEPARATOR = re.compile(r"[._-]")
 TOKEN = re.compile(r"[^\s,;:()\[\]<>|=]+")
 
 
@@ -74,6 +81,21 @@ class _Search:
         self.numbered = {
             (switch.name, one.interface): one.address for switch in switches for one in switch.sessions if one.address
         }
+
+        self.unread = self._unread()
+
+    def _unread(self) -> Mapping[End, End]:
+        """The other ends by descriptions, of devices that were not read and that several switches name."""
+        exact, loose = dict[End, End](), dict[End, End]()
+        for switch in self.survey.switches.values():
+            for port in (*switch.fabric_ports, *switch.host_ports):
+                text = switch.ports[port].description if port in switch.ports else ""
+                if match := STRICT.fullmatch(text):
+                    exact[(switch.name, port)] = match[1], match[2]
+                elif (match := LOOSE.fullmatch(text)) and DIGIT.search(match[1]) and not self._device(match[1]):
+                    loose[(switch.name, port)] = match[1], match[2]
+        naming = Counter(name for name, _ in {(far[0], near[0]) for near, far in loose.items()})
+        return exact | {near: far for near, far in loose.items() if naming[far[0]] > 1}
 
     def found(self) -> FoundLinks:
         hosts = tuple(self._hosts())
@@ -151,8 +173,7 @@ class _Search:
             for port in switch.host_ports:
                 if (switch.name, port) in self.taken:
                     continue
-                match = STRICT.fullmatch(switch.ports[port].description)
-                described = (match[1], match[2]) if match else ("", "")
+                described = self.unread.get((switch.name, port), ("", ""))
                 near = self.neighbors.get((switch.name, port), described)
                 if near[0] and near[0] not in self.survey.switches and near not in self.taken:
                     yield self._take(near, (switch.name, port), "description" if near == described else "lldp")
@@ -182,9 +203,7 @@ class _Search:
         device, far_port = self._names(end)
         if device:
             return (device, far_port), "description"
-        description = switch.ports[port].description if port in switch.ports else ""
-        match = STRICT.fullmatch(description)
-        return ((match[1], match[2]), "description") if match else None
+        return (self.unread[end], "description") if end in self.unread else None
 
     def _complete(self, statements: dict[End, tuple[End, Origin]]) -> None:
         """Find the port of the other end where only its device is named: the one that names this device."""
@@ -219,8 +238,13 @@ class _Search:
         return "", ""
 
     def _device(self, word: str) -> str:
+        """The device that a word is the name of, or begins with, such as gpu01-nic3."""
         word = word.lower().rstrip(".")
-        return self.known.get(word) or self.hostnames.get(word) or self.known.get(word.partition(".")[0], "")
+        found = self.known.get(word) or self.hostnames.get(word)
+        if found is None:
+            ends = (match.start() for match in SEPARATOR.finditer(word))
+            found = next((self.known[word[:end]] for end in reversed([*ends]) if word[:end] in self.known), "")
+        return found
 
     def _port(self, device: str, text: str) -> str:
         tokens = [token.lower() for token in TOKEN.findall(text)]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv4Interface, IPv4Network
-from itertools import islice
+from itertools import islice, takewhile
 
 from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.links import STRICT
@@ -76,6 +76,9 @@ def _groups(survey: Survey, guesses: Assumptions) -> Iterator[tuple[SurveyedSwit
         ports = (switch.ports[port].description for lag in between for port in lag.members if port in switch.ports)
         said += [match[1] for match in map(STRICT.fullmatch, ports) if match]
         other = next((survey.beside[one] for one in said if one in survey.beside and one != name), None)
+        alike = [one for one in survey.beside.values() if between and _pair_key(one) == _pair_key(switch)]
+        if other is None and len(alike) == 2:
+            other = next(one for one in alike if one is not switch)
         pair = (switch, other) if other else (switch,)
         if between and not other:
             guesses.add(
@@ -84,6 +87,14 @@ def _groups(survey: Survey, guesses: Assumptions) -> Iterator[tuple[SurveyedSwit
         elif name not in taken:
             taken |= {one.name for one in pair}
             yield tuple(sorted(pair, key=lambda one: int(one.loopback.ip) if one.loopback else 0))
+
+
+def _pair_key(switch: SurveyedSwitch) -> object:
+    """What both switches of a pair have, if neither names the other: the ports between them, VLANs and prefixes."""
+    existing = switch.existing
+    prefixes = {vlan: switch.addresses[one].network for vlan, one in existing.vlans.items() if one in switch.addresses}
+    between = [lag.members for lag in existing.lags if lag.is_between]
+    return switch.platform, existing.pair_name, between, sorted(existing.vlans), prefixes
 
 
 @dataclass(frozen=True)
@@ -110,7 +121,9 @@ class _Network:
 
     @property
     def name(self) -> str:
-        name = self.first.existing.pair_name or self.first.name.rstrip("0123456789-_.")
+        both = zip(self.first.name, self.switches[-1].name, strict=False)
+        shared = "".join(one for one, _ in takewhile(lambda letters: letters[0] == letters[1], both))
+        name = self.first.existing.pair_name or shared.rstrip("0123456789-_.")
         return name if NAME.fullmatch(name) else "network"
 
     @cached_property

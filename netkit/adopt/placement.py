@@ -7,7 +7,7 @@ from typing import Literal
 
 from netkit.adopt.links import End, FoundLinks
 from netkit.adopt.names import NumberColumns, natural, separates
-from netkit.adopt.survey import Survey, rails_of
+from netkit.adopt.survey import Survey, SurveyedHost, rails_of
 from netkit.errors import AdoptError, Problem
 from netkit.platforms.existing import most
 
@@ -83,6 +83,7 @@ class _Placing:
         """Host → interface → leaf."""
         for link in links.hosts:
             self.leaf_of[link.near[0]][link.near[1]] = link.far[0]
+        self.linked = {link.near[1] for link in links.hosts}
         self.roles = self._roles()
         self.places: dict[str, Place] = {}
 
@@ -134,7 +135,7 @@ class _Placing:
         is_leaf_missing = any(
             interface not in self.leaf_of.get(host.name, {})
             for host in self.survey.hosts.values()
-            for interface, _ in rails_of(host)
+            for interface in self._nics(host)
         )
         if not is_leaf_missing:
             return found
@@ -194,10 +195,19 @@ class _Placing:
             rails[leaf] = rail
             units[number] = tuple(sorted((*units[number], leaf), key=natural))
 
+    def _nics(self, host: SurveyedHost) -> Iterator[str]:
+        """Yield the NICs on rails: not those for management or storage, without routes or a leaf on any host."""
+        rails = {rail.interface: rail for rail in host.routes.rails}
+        for interface, _ in rails_of(host):
+            rail = rails[interface]
+            is_routed = bool(rail.tables) or any(route.gateway and route.prefix.prefixlen for route in rail.routes)
+            if interface in self.linked or (is_routed and interface != host.existing.management_interface):
+                yield interface
+
     def _rail_numbers(self, host: str, interfaces: Iterable[str]) -> dict[str, int]:
         """Return the rail of each NIC: by its name rail0, rail1 …, else by the place of its PCI address or name."""
         known = self.survey.hosts.get(host)
-        every = sorted({*interfaces, *(one for one, _ in rails_of(known))} if known else interfaces, key=natural)
+        every = sorted({*interfaces, *self._nics(known)} if known else interfaces, key=natural)
         own = {one: one.removeprefix(RAIL) for one in every if one.startswith(RAIL)}
         if len(own) == len(every) and all(text.isdecimal() and len(text) < 3 for text in own.values()):
             return {one: int(text) for one, text in own.items()}

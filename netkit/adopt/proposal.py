@@ -225,7 +225,7 @@ def _without(values: object, key: str) -> Values:
 
 
 def _bare(source: Adoption, values: Values, guesses: Assumptions) -> tuple[Fabric, Values]:
-    """Design without tables; pools that have no room for all by rule are widened, management is left as it runs."""
+    """Design without tables: pools without room for all are widened, management and settings that are refused left."""
     while True:
         try:
             return design.build(validated(values, {}), source.catalog), values
@@ -245,6 +245,8 @@ def _bare(source: Adoption, values: Values, guesses: Assumptions) -> tuple[Fabri
                 guesses.add("management", f"it is left as it runs: {message}")
             elif wider and isinstance(pools, dict):
                 values = values | {"pools": pools | wider}
+            elif (fewer := _without_refused(values, _settings(error.problems), guesses)) != values:
+                values = fewer
             else:
                 raise
 
@@ -407,10 +409,8 @@ def within_limits(values: Values, guesses: Assumptions) -> Values:
         try:
             Intent.model_validate(values)
         except ValidationError as error:
-            fewer = values
-            for path, message in _refused(error):
-                fewer = _without_path(fewer, path)
-                guesses.add(path[0], f"{'.'.join(path[1:])} by default: {message}")
+            refused = _settings(complaint.problems(error.errors(include_url=False)))
+            fewer = _without_refused(values, refused, guesses)
             if fewer == values:
                 return values
             values = fewer
@@ -418,12 +418,24 @@ def within_limits(values: Values, guesses: Assumptions) -> Values:
             return values
 
 
-def _refused(error: ValidationError) -> Iterator[tuple[Path, str]]:
-    """Yield the path of each setting, of a list as a whole, and what is wrong with it."""
-    for one in complaint.problems(error.errors(include_url=False)):
+def _settings(problems: Iterable[Problem]) -> Iterator[tuple[Path, str]]:
+    """Yield the path of each setting that is refused, of a list as a whole, and what is wrong with it."""
+    for one in problems:
         path = _keys(one.path)
         if len(path) > 1 and path[0] in SETTINGS:
             yield path, one.message
+
+
+def _without_refused(values: Values, refused: Iterable[tuple[Path, str]], guesses: Assumptions) -> Values:
+    """Return the values without settings; without the rest of lossless where the one that is refused is not given."""
+    for path, message in refused:
+        for one in (path, path[:1]) if path[0] == "lossless" else (path,):
+            fewer = _without_path(values, one)
+            if fewer != values:
+                guesses.add(path[0], f"{'.'.join(one[1:]) or 'all'} by default: {message}")
+                values = fewer
+                break
+    return values
 
 
 def _keys(path: Sequence[object]) -> Path:

@@ -176,7 +176,8 @@ def _is_beside(switch: SurveyedSwitch) -> bool:
 def _with_numbered(switches: Mapping[str, SurveyedSwitch]) -> Iterator[tuple[str, SurveyedSwitch]]:
     """Yield each switch with its neighbours by address within the fabric.
 
-    These have the address of a switch that was read; or the policies of sessions within the fabric, and were not read.
+    These have the address of a switch that was read; or were not read, and have the policies of sessions within the
+    fabric, or the AS number and the policies of another neighbor of the switch there.
     """
     owners = {str(one.ip): name for name, switch in switches.items() for _, one in switch.router.addresses}
     sessions = {name: [one for one in switch.router.sessions if one.address] for name, switch in switches.items()}
@@ -195,6 +196,12 @@ def _with_numbered(switches: Mapping[str, SurveyedSwitch]) -> Iterator[tuple[str
             one.address
             for one in sessions[name]
             if (switch.platform, one.inbound, one.outbound) in policies and one.address not in owners
+        }
+        peers = {(one.remote_asn, one.inbound, one.outbound) for one in sessions[name] if one.address in known[name]}
+        alike |= {
+            one.address
+            for one in sessions[name]
+            if (one.remote_asn, one.inbound, one.outbound) in peers and one.remote_asn and one.address not in owners
         }
         yield name, replace(switch, numbered=frozenset(known[name] | alike))
 

@@ -127,9 +127,11 @@ def compare(
     """
     listed = running.get(model.list_file)
     known = running.keys() | ({name for name in intended if name not in listed.split()} if listed else set())
-    not_read = tuple(sorted(name for name in intended if name not in known and model.reads(name)))
-    wanted = model.parse({name: text for name, text in intended.items() if name in known and model.reads(name)})
     ownership = model.ownership.on(intended if owner is None else owner)
+    missing = sorted(name for name in intended if name not in known and model.reads(name))
+    left_files = [(name,) for name in missing if ownership.left and ownership.precedence((name,)) == LEFT]
+    not_read = tuple(name for name in missing if (name,) not in left_files)
+    wanted = model.parse({name: text for name, text in intended.items() if name in known and model.reads(name)})
     claims = ownership.claims(wanted if owner is None else model.parse(owner))
     found = {name: text for name, text in running.items() if text is not None and model.reads(name)}
     whole = model.parse(found)
@@ -140,7 +142,7 @@ def compare(
         for side in (others, wanted)
     )
     rules = (intended if owner is None else owner).get(OWN_RULES, "")
-    strays = unmatched(rules, {*whole, *wanted}) if rules else ()
+    strays = unmatched(rules, {*whole, *wanted, *left_files}) if rules else ()
     unowned = tuple(set(others).difference(left, wanted))
     wanted = ownership.restrict(wanted, claims)
     for header in {path[:length] for path in left for length in range(1, len(path))}:

@@ -466,6 +466,17 @@ def test_only_networks_that_an_intent_cannot_have_are_left_out(network: Callable
     assert (found.leave, found.remaining) == ((), {})
 
 
+def test_a_pair_is_found_whose_switches_do_not_name_each_other() -> None:
+    fabric = small(small_values({"networks": [storage()]}))
+    files = {
+        name: {file: re.sub(r"(?m)^ +description: .?storage0\d.*\n", "", text) for file, text in own.items()}
+        for name, own in files_of(fabric).items()
+    }
+    found = adopted_whole("again", files, {}, Path())
+    (entry,) = found.proposal.intent.networks
+    assert (entry.name, entry.switches.pair, found.unread, found.remaining) == ("storage", True, {}, {})
+
+
 def another(entry: Values, number: int) -> Values:
     """Return a network like one, without hosts, with names and numbers of its own."""
     first = int(entry["vlans"][0]["number"]) + 10 * number

@@ -190,7 +190,7 @@ def _untagged(domain: Tree) -> int | None:
 
 def _tagged(row: Tree) -> tuple[int, ...]:
     domains = _trees(row, "bridge", "domain").values()
-    return tuple(sorted({vlan for domain in domains for vlan in _keys(domain, "vlan")}))
+    return tuple(sorted({vlan for one in domains for vlan in _keys(one, "vlan") if vlan != _untagged(one)}))
 
 
 def _lag(name: str, row: Tree) -> ExistingLag:
