@@ -45,7 +45,7 @@ def externals(
 def static_routes(survey: Survey, fabric: Fabric) -> list[Values]:
     """The static routes of the default VRF, each with the switches that have it."""
     found: dict[tuple[IPv4Network, str], list[str]] = {}
-    every = [switch for switch in survey.switches.values() if fabric.device(switch.name)]
+    every = [one for one in (*survey.switches.values(), *survey.beside.values()) if fabric.device(one.name)]
     for switch in every:
         for route in dict.fromkeys(switch.router.static):
             if isinstance(route.prefix, IPv4Network) and (not route.via or is_address(route.via)):

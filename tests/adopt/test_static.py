@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,17 @@ def test_static_routes_are_adopted(name: str) -> None:
     routing = found.proposal.values["routing"]
     assert isinstance(routing, dict)
     assert routing["static"] == ROUTES
+    assert (found.leave, found.remaining) == ((), {})
+
+
+@pytest.mark.parametrize(("name", "network"), [("nvue", intents.storage), ("eos", intents.storage_eos)])
+def test_static_routes_of_networks_are_adopted(name: str, network: Callable[[], dict[str, Any]]) -> None:
+    own = {"prefix": "0.0.0.0/0", "via": "10.200.3.250", "devices": "role=storage"}
+    files = files_of(intents.fabric(values(name, routing={"static": [own, *ROUTES[1:]]}, networks=[network()])))
+    found = adopted("again", files, {}, Path())
+    routing = found.proposal.values["routing"]
+    assert isinstance(routing, dict)
+    assert routing["static"] == [own, *ROUTES[1:]]
     assert (found.leave, found.remaining) == ((), {})
 
 
