@@ -77,11 +77,15 @@ def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Ad
     }
     found = {name: prefix for name, prefix in prefixes.items() if prefix} | dict(_of_unread(survey, placement, length))
     rails = _rail_prefixes(survey, placement, length)
+    rail_of = {prefix: placement.places[leaf].rail for leaf, prefix in found.items()}
+    if any(rail_of[net] != rail and net.overlaps(prefix) for net in rail_of for rail, prefix in rails.items()):
+        rails = {}  # a route to all rails
     links = tuple(dict.fromkeys(_link_networks(survey)))
     entries = [row for row in entries if not any(row.prefix.overlaps(link) for link in links)]
     lists = [(pool, low) for pool, low in lists if not any(pool.overlaps(link) for link in links)]
-    hosts = _host_pool(survey, lists, (*found.values(), *rails.values()), guesses)
-    loopbacks = _loopback_pool(survey, entries, guesses)
+    inside = (*found.values(), *rails.values())
+    loopbacks = _loopback_pool(survey, entries, inside, guesses)
+    hosts = _host_pool(survey, [one for one in lists if not one[0].overlaps(loopbacks)], inside, guesses)
     rails |= free_prefixes(rails, hosts, placement.rails)
     unnumbered = any(not one.address for switch in survey.switches.values() for one in switch.sessions)
     return Addressing(loopbacks, hosts, length, link_length, attachment, found, rails, links, unnumbered)
@@ -195,7 +199,9 @@ def _host_pool(
     return smallest(nets) if nets else IPv4Network("10.128.0.0/10")
 
 
-def _loopback_pool(survey: Survey, entries: Iterable[PrefixListEntry], guesses: Assumptions) -> IPv4Network:
+def _loopback_pool(
+    survey: Survey, entries: Iterable[PrefixListEntry], hosts: Iterable[IPv4Network], guesses: Assumptions
+) -> IPv4Network:
     loopbacks = [address.network for switch in survey.switches.values() if (address := switch.loopback)]
     pools = {
         row.prefix
@@ -204,6 +210,7 @@ def _loopback_pool(survey: Survey, entries: Iterable[PrefixListEntry], guesses: 
         and row.longest == HOST_LENGTH
         and row.prefix.prefixlen < HOST_LENGTH
         and all(net.subnet_of(row.prefix) for net in loopbacks)
+        and not any(row.prefix.overlaps(net) for net in hosts)
     }
     if pools:
         return min(pools, key=lambda pool: (pool.prefixlen, pool))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv4Network
 from typing import Literal
 
+from netkit.adopt.names import natural
 from netkit.adopt.survey import Survey, SurveyedSwitch, rails_of
 
 End = tuple[str, str]
@@ -137,7 +138,7 @@ class _Search:
         routed: dict[IPv4Network, list[End]] = {}
         shared: dict[IPv4Network, list[End]] = {}
         for switch in self.survey.switches.values():
-            for port in switch.host_ports:
+            for port in sorted(switch.host_ports, key=natural):
                 if svi := switch.members.get(port):
                     shared.setdefault(switch.addresses[svi].network, []).append((switch.name, port))
                 else:

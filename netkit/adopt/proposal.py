@@ -236,6 +236,7 @@ def _bare(source: Adoption, values: Values, guesses: Assumptions) -> tuple[Fabri
                 key: str(ip_network(str(pools[key])).supernet())
                 for key, widest in WIDEST_POOLS.items()
                 if isinstance(pools, dict) and ("pools", key) in short and not str(pools[key]).endswith(f"/{widest}")
+                if "overlaps" not in short[("pools", key)]
             }
             if message := short.get(("management", "allow")):
                 values = values | {"management": _without(values["management"], "allow")}

@@ -68,3 +68,24 @@ def test_numbers_that_the_design_refuses_are_left_as_they_run() -> None:
         "roce.weight by default: ETS weights sum to 80, not 100 (roce 70, best_effort 10)"
     ]
     assert found.remaining == {}
+
+
+def test_pools_do_not_overlap_where_routes_and_lists_are_for_both() -> None:
+    """One network for all, with loopbacks at its end: in prefix lists, and in the only route of the hosts."""
+    pools = {"pools": {"hosts": "10.128.0.0/17", "loopbacks": "10.128.255.0/24"}, "attachment": "vlan"}
+    fabric = intents.fabric(intents.on_platform("sonic", "202411", pools))
+    files = {
+        name: {file: text.replace("10.128.0.0/17", "10.128.0.0/16") for file, text in own.items()}
+        for name, own in files_of(fabric).items()
+    }
+    for host in fabric.hosts:
+        nics = (
+            f"    rail{nic.rail}:\n      addresses: [{nic.address}/29]\n"
+            f"      routes: [{{to: 10.128.0.0/16, via: {nic.gateway}}}]\n"
+            for nic in host.nics
+        )
+        files[host.name] = {"50.yaml": "".join(("network:\n  version: 2\n  ethernets:\n", *nics))}
+    found = adopted("again", files, {}, Path())
+    pools_found = found.proposal.intent.pools
+    assert (str(pools_found.hosts), str(pools_found.loopbacks)) == ("10.128.0.0/17", "10.128.255.0/24")
+    assert (found.proposal.intent.host_routes, found.unread, found.remaining) == ("per-leaf", {}, {})

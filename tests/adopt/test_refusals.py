@@ -128,6 +128,19 @@ def test_a_switch_may_have_another_nos_than_its_tier(odd: str, place: dict[str, 
     assert (found.leave, found.remaining, found.unread) == ((), {}, {})
 
 
+def test_a_routing_mode_that_no_intent_has_is_refused() -> None:
+    """In SONiC's default mode, its own templates make the configuration of FRR."""
+    files = dict(files_of(intents.fabric(intents.on_platform("sonic", RELEASES["sonic"], {}))))
+    for name in ("leaf01", "leaf02", "leaf03", "leaf04"):
+        files[name] = {"config_db.json": files[name]["config_db.json"].replace('"split-unified"', '"separated"')}
+    with pytest.raises(AdoptError) as refused:
+        adopted("again", files, {}, Path())
+    assert str(refused.value).splitlines()[-1] == (
+        "leaf01, leaf02, leaf03 … have routing mode separated, in which no intent has their sessions; "
+        "change it to split or unified first, with the sessions that run"
+    )
+
+
 def test_files_without_ports_are_listed_with_the_reason() -> None:
     files = dict(files_of(intents.fabric(intents.on_platform("eos", RELEASES["eos"], {}))))
     files["spare"] = {"eos.cfg": "hostname spare\n"}
