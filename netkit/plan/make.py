@@ -335,7 +335,7 @@ def _planned(
         touched = blast.of_host(device, found.changes, found.running, model.risks)
     # The model of routing knows the rails only.
     routing = None if isinstance(device, Switch) and device.access else _routing(device, model, found, touched)
-    if routing is not None and (unmodelled := tuple(_unmodelled(routing.running))):
+    if routing is not None and (unmodelled := tuple(dict.fromkeys(_unmodelled(routing.running)))):
         some = "; ".join(unmodelled[:MOST_NAMED])
         warnings = (*warnings, f"the order does not know what this does to routes ({len(unmodelled)}): {some}")
     return DevicePlan(
@@ -388,6 +388,8 @@ def _unmodelled(running: Router | HostRoutes) -> Iterator[str]:
             for clause in running.route_maps.get(name, ()):
                 yield from (f"route-map {name} {clause.number}: {line}" for line in clause.unknown)
         yield from running.unknown
+        if running.v6:
+            yield from _unmodelled(running.v6)
 
 
 def _pair(platform: str, running: Running, intended: Files) -> str:

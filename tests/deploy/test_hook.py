@@ -276,6 +276,7 @@ def test_the_request_has_what_a_gate_decides_by() -> None:
         "pairs": 2,
         "hosts": ("gpu01",),
         "rail_pairs": (("0", "0"),),
+        "is_only_ipv6": False,
         "rails": ("0",),
         "seconds": 15,
         "gone_pairs": 3,

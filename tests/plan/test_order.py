@@ -346,16 +346,17 @@ def test_a_step_names_what_its_switches_reach_over_fewer_ports_after_it(
     assert ('"narrowed"' in planning.write(found.plan)) == bool(fewer)  # a plan of an earlier release lacks it
 
 
-def test_a_plan_names_lines_of_which_the_order_knows_nothing() -> None:
+@pytest.mark.parametrize("name", ["TO-LEAVES", "TO-LEAVES-V6"])
+def test_a_plan_names_lines_of_which_the_order_knows_nothing(name: str) -> None:
     """A match by hand may hold back every route; the order takes it to match all."""
-    found = transition("frr", {}, EDITS["loopbacks"])
+    found = transition("frr", EDITS["IPv6"], merged(EDITS["IPv6"], EDITS["loopbacks"]))
     there = dict(found.running)
     text = there["spine02"].files["frr.conf"] or ""
-    by_hand = text.replace("route-map TO-LEAVES permit 10\n", "route-map TO-LEAVES permit 10\n match tag 77\n")
+    by_hand = text.replace(f"route-map {name} permit 10\n", f"route-map {name} permit 10\n match tag 77\n")
     assert by_hand != text
     there["spine02"] = Running({**there["spine02"].files, "frr.conf": by_hand})
-    plan = planning.make(found.fabrics[-1], {name: there[name] for name in found.intended}, found.intended)
-    line = "the order does not know what this does to routes (1): route-map TO-LEAVES 10: match tag 77"
+    plan = planning.make(found.fabrics[-1], {one: there[one] for one in found.intended}, found.intended)
+    line = f"the order does not know what this does to routes (1): route-map {name} 10: match tag 77"
     assert {device.name: device.warnings for device in plan.changed if device.warnings} == {"spine02": (line,)}
 
 
