@@ -142,10 +142,10 @@ class FamilyNetwork:
         """
         tables = self._tables(state)
         hops = self._hops(tables)
-        attached = self._attached(state)
+        there, attached = self._there(state)
         delivered = self._delivered(hops, attached)
         rows = tuple(
-            self._row(state, index, delivered, attached) if attached >> index & 1 else 0
+            self._row(state, index, delivered, there, attached) if there >> index & 1 else 0
             for index in range(len(self.groups))
         )
         widths = {}
@@ -461,15 +461,15 @@ class FamilyNetwork:
                 swallowed |= 1 << index
         return swallowed
 
-    def _attached(self, state: NetworkState) -> int:
-        """The groups whose address is configured on the host and on its leaf."""
-        found = 0
+    def _there(self, state: NetworkState) -> tuple[int, int]:
+        """The groups whose address is configured on the host, and those of them that their leaf serves."""
+        there = attached = 0
         for index, group in enumerate(self.groups):
             nic = group.nics[0]
-            is_on_leaf = nic.is_on_leaf[self._phase(state, nic.leaf)]
-            if is_on_leaf and self._table(state, nic) is not None:
-                found |= 1 << index
-        return found
+            if self._table(state, nic) is not None:
+                there |= 1 << index
+                attached |= nic.is_on_leaf[self._phase(state, nic.leaf)] << index
+        return there, attached
 
     def _table(self, state: NetworkState, nic: NicTables) -> Table | None:
         """A host's routing tables for a source address in a state."""
@@ -494,17 +494,18 @@ class FamilyNetwork:
                     is_moving = True
         return good
 
-    def _row(self, state: NetworkState, index: int, delivered: Mapping[str, int], attached: int) -> int:
+    def _row(self, state: NetworkState, index: int, delivered: Mapping[str, int], there: int, attached: int) -> int:
         """The groups that a group can send to."""
         nic = self.groups[index].nics[0]
         table = self._table(state, nic) or ()
         if table not in self._sent:
             self._sent[table] = self._sent_by(table)
         to_leaf, on_link = self._sent[table]
-        # A leaf bridges the ports of one SVI, and no others.
+        # A leaf bridges the ports of one SVI, and no others, whatever its own address is.
         svi = nic.svi[self._phase(state, nic.leaf)]
         bridged = self._on_svi.get((nic.leaf, self._phase(state, nic.leaf), svi), 0) if svi else 1 << index
-        return (to_leaf & delivered[nic.leaf]) | (on_link & bridged & attached)
+        routed = to_leaf & delivered[nic.leaf] if attached >> index & 1 else 0
+        return routed | (on_link & bridged & there)
 
     def _sent_by(self, table: Table) -> tuple[int, int]:
         """The groups a host sends to its leaf, and those it takes to be on-link."""
