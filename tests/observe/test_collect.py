@@ -109,6 +109,20 @@ def test_of_two_views_the_first_wins_and_the_other_fills_gaps() -> None:
     assert found.counters == {"rx_bytes": {"q": 2, "p": 1}}
 
 
+def test_equal_replies_are_parsed_once() -> None:
+    parsed = []
+
+    def parse(text: str) -> Facts:
+        parsed.append(text)
+        return counters(text)
+
+    view, readings = View(("count",), frozenset({"counters"}), parse), Readings()
+    replies = (Reply("5", at_s=1.0), Reply("5", at_s=2.0), Reply("6", at_s=3.0), Reply("6", "exit code 1", at_s=4.0))
+    found = [sample([view], {"count": reply}, readings) for reply in replies]
+    assert [one and (one.at_s, one.counters["rx_bytes"]["p"]) for one in found] == [(1.0, 5), (2.0, 5), (3.0, 6), None]
+    assert parsed == ["5", "6"]
+
+
 def test_an_unanswered_command_does_not_move_the_time_of_a_sample() -> None:
     late = View(("late",), frozenset({"counters"}), counters)
     for failed in (Reply("", "does not end"), Reply("", "exit code 1: no", at_s=1_700_000_009.0)):

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import COUNTERS
 from netkit.facts.optic import Lane, Module
-from netkit.platforms.linux.facts import interface, optic, qos, views
+from netkit.observe.assemble import facts
+from netkit.observe.collector import target
+from netkit.platforms.linux.facts import command, interface, optic, qos, views
 from netkit.platforms.linux.facts.optic import in_use
-from netkit.platforms.view import SubjectNic, ViewSubject
-from tests.facts.linux.case import ASKED, CASES, PCIS, READERS, SENT, read
+from netkit.platforms.linux.facts.reading import LAST
+from netkit.platforms.view import Reply, SubjectNic, ViewSubject
+from tests.facts.linux.case import ASKED, CASES, DEVICES, FOLDER, PCIS, READERS, SENT, read
 
 SUBJECT = ViewSubject(
     "gpu01",
@@ -145,3 +148,32 @@ def test_of_a_module_with_two_ports_only_the_ports_own_lanes_count() -> None:
 def test_zero_light_is_dark_and_garbage_is_not_reported() -> None:
     values = ("0.0000 mW / -inf dBm", "0.0001 mW / -40.00 dBm", "1.0000 mW / 0.00 dBm", "?", "x dBm", "0 mW / nan dBm")
     assert [optic.light(value) for value in values] == [-40.0, -40.0, 0.0, None, None, None]
+
+
+def _replies() -> dict[str, Reply]:
+    """Answers about NICs, all different where the kernel and a tool know the same."""
+    files = {LAST: ""} | {f"{DEVICES}/{pci}/net/{name}/address": "02:00:00:00:00:01" for name, pci in PCIS.items()}
+    link = json.dumps([{"ifname": "rail0", "mtu": 9000, "operstate": "UP", "flags": ["UP"]}])
+    texts = {
+        command.files(SUBJECT): "".join(f"{path}\0{text}\n" for path, text in files.items()),
+        command.ADDRESSES: link,
+        command.fec(SUBJECT): "#@ rail0\nActive FEC encoding: RS\n#= 0\n#@ rail1\nActive FEC encoding: Off\n#= 0\n",
+        command.module(SUBJECT): (FOLDER / "modules" / "every_kind.txt").read_text(encoding="utf-8"),
+        command.mlxlink(SUBJECT.nics[0]): (FOLDER / "mlxlink" / "optic_400g.txt").read_text(encoding="utf-8"),
+        command.firmware(SUBJECT.nics[1]): (FOLDER / "mlxconfig" / "query.txt").read_text(encoding="utf-8"),
+    }
+    asked = {one for view in VIEWS for one in view.commands}
+    return {one: Reply(texts[one]) if one in texts else Reply("", "exit code 127") for one in asked}
+
+
+def test_quick_views_beside_costly_ones_give_nothing_more() -> None:
+    asked, replies = target("linux", SUBJECT).views, _replies()
+    left = {(view.commands, view.yields) for view in asked}
+    skipped = [view for view in VIEWS if (view.commands, view.yields) not in left]
+    assert sorted(name for view in skipped for name in view.yields) == ["interfaces", "lines", "modules", "nics"]
+    assert target("linux", SUBJECT, is_light=True).views[-1].yields == VIEWS[-1].yields
+    for failing in ("", *replies):
+        found = {**replies, failing: Reply("", "does not end")}
+        assert facts(asked, found) == facts(VIEWS, found), failing
+    whole = facts(asked, replies)
+    assert not any(isinstance(one, Absent) for one in (whole.interfaces, whole.lines, whole.modules, whole.nics))
