@@ -1,4 +1,4 @@
-"""`netkit adopt` on the examples: what it writes is planned empty, and says what the intent does not."""
+"""`netkit adopt` on the examples: the plan of the new intent is empty, and what it does not cover is listed."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def test_an_example_is_adopted(name: str, tmp_path: Path) -> None:
     assert_refused(run("adopt", saved, "--out", own), "exists already", "nothing was changed")
 
 
-def test_tables_that_are_there_are_not_overwritten(tmp_path: Path) -> None:
+def test_existing_tables_are_not_overwritten(tmp_path: Path) -> None:
     saved, own = rendered(INVENTORY / "brownfield", tmp_path / "saved"), tmp_path / "own"
     own.mkdir()
     (own / "nics.csv").write_text("mine\n", encoding="utf-8")
@@ -39,7 +39,7 @@ def test_tables_that_are_there_are_not_overwritten(tmp_path: Path) -> None:
     assert [(file.name, file.read_text(encoding="utf-8")) for file in own.iterdir()] == [("nics.csv", "mine\n")]
 
 
-def test_what_leave_cannot_express_is_told(tmp_path: Path) -> None:
+def test_differences_that_leave_cannot_express_are_listed(tmp_path: Path) -> None:
     saved, own = rendered(INVENTORY / "reference", tmp_path / "saved"), tmp_path / "own"
     file = saved / "spine01" / "startup.yaml"
     foreign = "      date-time:\n        'zone / of ours ': x\n"
@@ -52,7 +52,7 @@ def test_what_leave_cannot_express_is_told(tmp_path: Path) -> None:
     assert "a plan against these configurations is empty" not in done.stdout
 
 
-def test_without_descriptions_a_list_of_cables_says_what_is_joined(tmp_path: Path) -> None:
+def test_a_list_of_cables_replaces_missing_descriptions(tmp_path: Path) -> None:
     saved, own = rendered(INVENTORY / "mixed", tmp_path / "saved"), tmp_path / "own"
     for file in saved.glob("*/config_db.json"):
         tables = json.loads(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""A lab whose switches were configured by hand: adopted, planned empty, then one number changes and nothing else."""
+"""Switches of a lab configured by hand: the plan after adoption is empty; then one number changes and nothing else."""
 
 import shutil
 import time
@@ -38,7 +38,7 @@ class Number:
     line: str
     """How a switch shows it."""
     accepted: tuple[str, ...] = ()
-    """Options with which the deploy accepts what the plan says of it."""
+    """Options with which the deploy accepts the risks in the plan."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Nos:
     numbers: tuple[Number, ...]
     model: str = ""
     is_listed: bool = False
-    """Whether a list and access.yaml say how its devices are reached, and not the lab."""
+    """Whether devices are reached by a list and access.yaml instead of the lab's own access."""
 
 
 def paths(line: str) -> Number:
@@ -189,7 +189,7 @@ def is_heard(lab: RunningLab, fabric: Fabric, folder: Path) -> bool:
 
 @contextmanager
 def calls(lab: RunningLab, fabric: Fabric) -> Iterator[None]:
-    """Let all addresses call each other, and expect every answer."""
+    """Send between all addresses during the block, and expect every answer."""
     pairs = [pair_call(pair) for pair in addresses(fabric)]
     keeper = LabFolder(lab.home / lab.name)
     ask_keeper(keeper, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(call) for call in pairs])

@@ -1,4 +1,4 @@
-"""What stands above a configuration is not guessed: the model of a switch and its release."""
+"""Model and release of a switch are read from the heading of its configuration, not guessed."""
 
 from collections.abc import Mapping
 
@@ -34,7 +34,7 @@ HEADINGS = [
 @pytest.mark.parametrize(
     ("platform", "version", "changes", "file", "heading", "model"), HEADINGS, ids=["nvue", "eos", "frr"]
 )
-def test_model_and_release_are_those_of_the_heading(
+def test_model_and_release_are_read_from_the_heading(
     platform: str, version: str, changes: Values, file: str, heading: str, model: str
 ) -> None:
     files = files_of(intents.fabric(intents.on_platform(platform, version, changes)))
@@ -47,7 +47,7 @@ def test_model_and_release_are_those_of_the_heading(
 
 
 @pytest.mark.parametrize(("platform", "version"), [("sonic", "202505"), ("nvue", "5.15"), ("eos", "4.33.2F")])
-def test_release_is_that_of_a_backup(platform: str, version: str) -> None:
+def test_the_release_is_read_from_a_backup(platform: str, version: str) -> None:
     files = files_of(intents.fabric(intents.on_platform(platform, version)))
     switches = {name for name, own in files.items() if "netplan.yaml" not in own}
     found = adopted(

@@ -1,4 +1,4 @@
-"""Fabrics of others: names, ports and numbers that no rule makes, and a device of which nothing was read."""
+"""Fabrics not designed by netkit: names, ports and numbers without a rule, and a device that was not read."""
 
 import json
 import random
@@ -133,7 +133,7 @@ def undescribed(files: Mapping[str, Files]) -> Mapping[str, Files]:
 
 
 def heard(fabric: Fabric, chance: random.Random, share: float) -> tuple[dict[End, End], set[End]]:
-    """Return what one end of most cables hears of the other, and the ends between switches that hear nothing."""
+    """Return LLDP neighbours at one end of most cables, and the ends between switches without a neighbour."""
     neighbors: dict[End, End] = {}
     silent: set[End] = set()
     roles = {switch.name: switch.role for switch in fabric.switches}

@@ -140,7 +140,7 @@ ALLOWED: Values = {"management": {"allow": ["192.0.2.0/24", "198.51.100.7/32"]}}
 
 
 @pytest.mark.parametrize("platform", RELEASES)
-def test_who_may_manage_is_read_under_any_name(platform: str) -> None:
+def test_management_access_lists_are_read_under_any_name(platform: str) -> None:
     fabric = intents.fabric(intents.on_platform(platform, RELEASES[platform], ALLOWED))
     files = {name: renamed(own, LISTS[platform]) for name, own in files_of(fabric).items()}
     found = adopted_whole("again", files, {}, Path())

@@ -264,7 +264,7 @@ def with_networks(draw: st.DrawFn) -> Values:
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(with_networks())
 def test_networks_beside_the_rails_are_adopted(values: Values) -> None:
-    # Without a lossless class or a LAG nothing tells a switch of a network from a leaf.
+    # Without a lossless class or a LAG nothing distinguishes a switch of a network from a leaf.
     assume(any(tier["platform"] != "frr" for tier in values["switches"].values()))
     try:
         fabric = design.build(Intent.model_validate(values), CATALOG)

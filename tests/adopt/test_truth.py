@@ -46,7 +46,7 @@ def test_cables_and_racks_come_from_the_source() -> None:
     assert found.remaining == {}
 
 
-def test_what_runs_counts_and_differences_are_listed() -> None:
+def test_running_configurations_take_precedence_and_differences_are_listed() -> None:
     truth = of_fabric(FABRIC)
     leaf = FABRIC.switch("leaf01")
     one, other = leaf.host_ports[:2]
@@ -61,7 +61,7 @@ def test_what_runs_counts_and_differences_are_listed() -> None:
     assert places(found.proposal.fabric) == WANTED
 
 
-def test_a_source_that_knows_nothing_changes_nothing() -> None:
+def test_an_empty_source_changes_nothing() -> None:
     files = files_of(FABRIC)
     alone, beside = adopted("again", files, {}, Path()), adopted("again", files, {}, Path(), TruthRecords({}, {}))
     assert beside.proposal.tables == alone.proposal.tables

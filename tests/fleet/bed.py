@@ -26,7 +26,7 @@ from tests.fleet.rabbitmq_server import RabbitServer, rabbit_folder
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 FABRIC = {"tokyo": "inventory/tokyo", "osaka": "inventory/osaka"}
 PATIENCE_S = 300.0
-"""For what comes at once, but for a busy machine."""
+"""A time limit for what an idle machine does at once."""
 PROGRAM = "import sys; from tests.fleet import scripted_worker; scripted_worker.main(*sys.argv[1:])"
 
 

@@ -35,7 +35,7 @@ def slow(job: SiteJob) -> Iterator[bytes | Note]:
 
 
 def crash(job: SiteJob) -> Iterator[bytes | Note]:
-    """Die as a process does that has used up the memory."""
+    """End as a process that the kernel kills because memory is used up."""
     yield job.devices[0].encode()
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -109,7 +109,7 @@ def test_an_incomplete_attempt_gives_no_result() -> None:
 
 
 @pytest.mark.parametrize("kind", ["failed", "refused"])
-def test_a_failure_is_told_at_once(kind: str) -> None:
+def test_a_failure_is_reported_at_once(kind: str) -> None:
     assert taken([message(2, kind, b"no access.yaml")]) == [LostJob(JOB, f"{kind} by w1: no access.yaml")]
 
 

@@ -199,7 +199,7 @@ def test_a_deploy_without_its_coordinator_stops(scene: SiteScene) -> None:
 
 @pytest.mark.whole
 def test_a_job_whose_coordinator_has_gone_is_not_begun(scene: SiteScene) -> None:
-    """It may have waited for hours; whoever gave it may have thought better of it since."""
+    """It may have waited for hours, and no longer be wanted."""
     worker, known = scene.worker("late", ABANDONED_S=1), scene.runs()
     plan = planning.read(scene.netkit("plan", "--format", "json").stdout)
     work = DeployWork(plan=digest_of(plan), asked_by="anna@mgmt01")
@@ -290,7 +290,7 @@ def test_another_plan_than_the_approved_one_is_refused(scene: SiteScene, tmp_pat
 
 @pytest.mark.whole
 def test_the_rules_of_the_fabric_apply_at_its_site(scene: SiteScene, tmp_path: Path) -> None:
-    """Neither who deploys nor a second approval may be left out at the coordinator: the worker looks."""
+    """The worker requires the deployer's key and the second approval, so that no coordinator can leave them out."""
     signers = ""
     for name in ("bob", "carol"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)

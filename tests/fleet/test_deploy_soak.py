@@ -158,7 +158,7 @@ def test_each_deploy_ends_well_whatever_dies(scene: SiteScene) -> None:
 
 
 def _finish(scene: SiteScene, deploying: subprocess.Popen[str], journal: Journal, fault: str) -> None:
-    """See a run to its end, as a person would, and check what was done."""
+    """Resume a run until it ends, as an operator would, and check what was done."""
     out, err = deploying.communicate(timeout=400)
     story = [f"{fault}: deploy ended with {deploying.returncode}: {err[-600:]}"]
     for _ in range(RESUMES):

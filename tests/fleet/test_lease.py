@@ -73,7 +73,7 @@ def test_a_lease_has_one_holder_at_a_time(taken: Callable[..., FabricLease]) -> 
         assert second.number == first.number + 1
 
 
-def test_who_waits_gets_the_lease_when_its_holder_is_done(taken: Callable[..., FabricLease]) -> None:
+def test_a_waiting_process_gets_the_lease_when_its_holder_ends(taken: Callable[..., FabricLease]) -> None:
     first = taken()
     threading.Timer(1.5, first.__exit__).start()
     with taken(20) as second:

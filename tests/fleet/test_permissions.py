@@ -1,4 +1,4 @@
-"""What the credentials of one site are good for at the broker: its own jobs and answers, and nothing else."""
+"""Permissions of the credentials of one site at the broker: its own jobs and answers, nothing else."""
 
 import socket
 import ssl
@@ -189,7 +189,7 @@ def test_a_worker_enters_no_other_virtual_host(vhost: str, fleet_bed: Bed) -> No
     ("user", "password"),
     [("netkit.osaka", None), ("netkit.coordinator", None), ("netkit.tokyo", "wrong"), ("guest", "guest")],
 )
-def test_a_worker_is_no_other_user(user: str, password: str | None, fleet_bed: Bed) -> None:
+def test_a_worker_cannot_log_in_as_another_user(user: str, password: str | None, fleet_bed: Bed) -> None:
     credentials = fleet_bed.credentials("tokyo")
     for vhost in ("netkit.tokyo", "netkit.osaka", "/"):
         with pytest.raises(AccessRefused, match="Login was refused"):
@@ -237,7 +237,7 @@ def test_a_client_of_another_authority_is_refused(fleet_bed: Bed) -> None:
         tried(fleet_bed, context)
 
 
-def test_the_certificate_of_a_client_is_none_of_a_server(fleet_bed: Bed) -> None:
+def test_a_client_certificate_is_not_accepted_from_a_server(fleet_bed: Bed) -> None:
     """A stolen worker cannot pose as the broker: its certificate is for clients, and of another name."""
     credentials = fleet_bed.credentials("osaka")
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

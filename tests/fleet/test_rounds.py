@@ -1,4 +1,4 @@
-"""One round of a fabric at a time at each site, whoever begins it and whatever dies."""
+"""One round of a fabric at a time at each site, whoever begins it and whatever is killed."""
 
 import signal
 import subprocess
@@ -52,7 +52,7 @@ def is_free(fleet_bed: Bed, name: str = CHECK, *sites: str) -> bool:
 
 
 def break_off(fleet: Coordinator) -> None:
-    """End the connections without a word, as the death of a coordinator does."""
+    """Drop the connections without closing them, as a killed coordinator does."""
     for site in fleet._sites.values():  # noqa: SLF001
         assert site.link is not None
         site.link.detach()

@@ -1,4 +1,4 @@
-"""Runs to be stored: any there could be."""
+"""Arbitrary runs to store."""
 
 from dataclasses import replace
 

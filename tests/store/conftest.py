@@ -1,4 +1,4 @@
-"""Fixtures of the store's tests: every kind of database there is."""
+"""Fixtures of the store's tests: every supported database."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ if LACKS and os.environ.get("CI"):
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[postgres.Server]:
-    """Return a PostgreSQL that runs."""
+    """A running PostgreSQL server."""
     if LACKS:
         pytest.skip(LACKS)
     with postgres.server() as running:
@@ -25,7 +25,7 @@ def server() -> Iterator[postgres.Server]:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.daemon)])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return where a store may be made: once in a file, once on a server."""
+    """The URL of a new store: in a file, then on a server."""
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
     running: postgres.Server = request.getfixturevalue("server")
@@ -34,6 +34,6 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(where: str) -> Iterator[Store]:
-    """Return an open store with nothing in it."""
+    """An open, empty store."""
     with open_store(where) as opened:
         yield opened

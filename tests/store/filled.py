@@ -1,4 +1,4 @@
-"""A PostgreSQL store with several fabrics and months of runs, written by the server itself so that it takes seconds."""
+"""A PostgreSQL store with several fabrics and months of runs, filled by the server itself in seconds."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ LONG = Retention.of_all(DAYS * DAY_S)
 
 
 def fill(where: str, now_s: float) -> Engine:
-    """Save a run of each fabric as a check does, and copy it into its past."""
+    """Save a run of each fabric as a check does, and copy it to earlier times."""
     engine = connectable(url_of(where))
     with open_store(where) as store:
         for source in FABRICS:
@@ -46,7 +46,7 @@ def newest(source: Source, now_s: float) -> CheckRun:
 
 
 def seen(now_s: float) -> tuple[Judgement, Snapshot]:
-    """Return what was judged and observed."""
+    """Return a judgement and its snapshot."""
     names = [f"leaf{number:03}" for number in range(DEVICES)]
     bad = {name: [fail(f"swp{port}", "down") for port in range(BAD // 20)] for name in names[:20]}
     devices = {name: replace(counted(name, now_s, 1), facts=lit(name, -1.0).facts) for name in names}

@@ -1,4 +1,4 @@
-"""A process that holds the lock of a fabric: to be killed."""
+"""A process that holds the lock of a fabric until it is killed."""
 
 import subprocess
 from collections.abc import Iterator

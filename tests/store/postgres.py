@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: a cluster in a folder of its own, on a socket there, ended with the tests."""
+"""A real PostgreSQL for tests: a temporary cluster on a Unix socket."""
 
 import os
 import pwd
@@ -16,13 +16,13 @@ SETTINGS = ("listen_addresses=", "fsync=off", "shared_buffers=16MB", "max_connec
 
 
 def programs() -> Path | None:
-    """Return the folder of the newest PostgreSQL of the machine."""
+    """Return the folder of the newest installed PostgreSQL."""
     found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     return max(found, key=lambda path: int(path.parent.name), default=None)
 
 
 def lacks() -> str:
-    """Return why no server can run here; empty when one can."""
+    """Return why no server can run here, or an empty string."""
     if programs() is None:
         return "PostgreSQL is not installed (Debian: postgresql)"
     return "" if os.geteuid() or _has_account() else f"no account {UNPRIVILEGED}, and PostgreSQL does not run as root"
@@ -37,14 +37,14 @@ def _has_account() -> bool:
 
 @dataclass(slots=True)
 class Server:
-    """A server that runs."""
+    """A running server."""
 
     folder: Path
     bin: Path
     _numbers: Iterator[int] = field(default_factory=count)
 
     def run(self, program: str, *arguments: str | Path) -> str:
-        """Run one of PostgreSQL's programs as whom the server runs."""
+        """Run a PostgreSQL program as the user of the server."""
         done = subprocess.run(
             [*_as_unprivileged(), str(self.bin / program), *map(str, arguments)],
             cwd=self.folder,

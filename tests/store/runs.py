@@ -1,4 +1,4 @@
-"""Runs to be stored, made by hand."""
+"""Runs to store, written by hand."""
 
 from collections.abc import Sequence
 

@@ -19,7 +19,7 @@ def bad(check: str, verdict: Verdict = FAIL, cause: str = "cable", *, is_symptom
 
 
 def opened(*findings: Finding, unreached: tuple[str, ...] = ()) -> OpenNow:
-    """Return these as what is open."""
+    """Return open causes of findings and of unreached devices."""
     missed = (CheckState(Key(REACHED, name), FAIL, 1.0, 1.0, "no answer") for name in unreached)
     found = cause_groups(findings, {"links.up": "link", "bgp.sessions": "routing", "qos.pfc": "qos"})
     return OpenNow(tuple(OpenCause(one, "", 1.0, 1.0, "") for one in found), tuple(missed))
@@ -33,30 +33,30 @@ def reported(before: OpenNow, after: OpenNow) -> list[tuple[str, str, int]]:
 UP, IDLE = bad("links.up", is_symptom=False), bad("bgp.sessions")
 
 
-def test_a_cause_comes_once_with_its_symptoms_and_what_stays_is_no_news() -> None:
+def test_a_cause_is_listed_once_and_an_unchanged_one_is_not() -> None:
     assert reported(opened(), opened(UP, IDLE)) == [("new", "links.up", 1)]
     assert reported(opened(UP, IDLE), opened(UP, IDLE)) == []
     assert reported(opened(UP, IDLE), opened()) == [("gone", "links.up", 1)]
 
 
-def test_a_symptom_more_is_worse_and_one_less_is_better() -> None:
+def test_more_symptoms_are_worse_and_fewer_are_better() -> None:
     assert reported(opened(UP), opened(UP, IDLE)) == [("worse", "links.up", 1)]
     assert reported(opened(UP, IDLE), opened(UP)) == [("better", "links.up", 0)]
     assert reported(opened(UP, bad("bgp.sessions", WARN)), opened(UP, IDLE)) == [("worse", "links.up", 1)]
 
 
-def test_a_symptom_that_is_left_without_its_cause_is_that_cause_getting_better() -> None:
+def test_a_cause_of_which_a_symptom_is_left_is_better() -> None:
     left = bad("bgp.sessions", cause="", is_symptom=False)
     assert reported(opened(UP, IDLE), opened(left)) == [("better", "bgp.sessions", 0)]
     assert reported(opened(left), opened(UP, IDLE)) == [("worse", "links.up", 1)]
 
 
-def test_what_is_open_comes_before_what_is_gone() -> None:
+def test_open_causes_are_listed_before_resolved_ones() -> None:
     other = bad("qos.pfc", WARN, "other")
     assert reported(opened(UP), opened(other)) == [("new", "qos.pfc", 0), ("gone", "links.up", 0)]
 
 
-def test_devices_out_of_reach_for_one_reason_are_one_cause() -> None:
+def test_devices_unreachable_for_one_reason_are_one_cause() -> None:
     names = tuple(f"gpu{number}" for number in range(6))
     assert reported(opened(), opened(unreached=names)) == [("new", REACHED, 5)]
     assert reported(opened(unreached=names[:5]), opened(unreached=names)) == [("worse", REACHED, 5)]

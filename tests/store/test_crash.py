@@ -1,4 +1,4 @@
-"""What is left when a process dies, the disk is full, or several write at once."""
+"""A store after a killed process, on a full disk, and with several writers."""
 
 import random
 import shutil
@@ -49,7 +49,7 @@ def test_a_process_that_is_killed_loses_at_most_the_run_it_was_storing(where: st
 
 
 def check_whole(where: str, source: str, log: Path) -> None:
-    """Check that all runs that were told to be stored are there, whole, and at most one more."""
+    """Check that all runs reported as stored are complete, and that there is at most one more."""
     with open_store(where) as store:
         found = store.runs(Source(source))
         names = [one.name for one in reversed(found)]
@@ -79,7 +79,7 @@ def test_several_write_and_one_reads_at_the_same_time(where: str, tmp_path: Path
         assert len(stored) == 15
 
 
-def test_who_reads_sees_nothing_of_a_run_that_is_being_stored(where: str) -> None:
+def test_readers_see_nothing_of_a_run_that_is_being_stored(where: str) -> None:
     with open_store(where) as store:
         first = save(store, BEGAN_S)
         engine = connectable(url_of(where))
@@ -118,7 +118,7 @@ def test_on_a_full_disk_nothing_that_was_stored_is_lost(small_disk: Path) -> Non
 
 
 def fill(store: Store, stored: list[CheckRun]) -> None:
-    """Store runs until there is no room, and tell which were stored."""
+    """Store runs until the disk is full, and return those that were stored."""
     chance = random.Random(7)  # noqa: S311 (text that does not compress)
     for number in range(100):
         said = judgement(result("leaf01", fail("swp1", chance.randbytes(9000).hex())))

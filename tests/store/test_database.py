@@ -1,4 +1,4 @@
-"""The database: what it complains of holds no password, wherever a URL has it."""
+"""Errors of the database contain no password, wherever the URL has it."""
 
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
@@ -8,7 +8,7 @@ from netkit.store.database import connectable, plain_errors, url_of
 
 
 @pytest.mark.parametrize("where", ["u:hush@127.0.0.1/d", "127.0.0.1/d?user=u&password=hush&sslpassword=hush"])
-def test_a_complaint_holds_no_password(where: str) -> None:
+def test_an_error_contains_no_password(where: str) -> None:
     pytest.importorskip("psycopg")
     engine = connectable(url_of(f"postgresql://{where}"))
     with pytest.raises(StoreError) as refused, plain_errors(engine):

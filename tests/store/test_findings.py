@@ -23,7 +23,7 @@ PLACES = ("swp1", "swp2/3", "swp[1]", "Swp1", "a*b", "x^y")
 
 
 def stored(store: Store, taken_s: float = BEGAN_S) -> tuple[CheckRun, Sequence[Finding]]:
-    """Save a run with findings of every verdict on three devices and on the fabric; return those to be found."""
+    """Save a run with findings of every verdict on three devices and on the fabric; return the expected ones."""
     results = [
         result(
             device,
@@ -43,7 +43,7 @@ def stored(store: Store, taken_s: float = BEGAN_S) -> tuple[CheckRun, Sequence[F
     return saved, sorted(found, key=lambda one: -one.verdict)
 
 
-def test_pages_of_findings_are_those_of_the_judgement(store: Store) -> None:
+def test_pages_of_findings_equal_the_judgement(store: Store) -> None:
     saved, expected = stored(store)
     paged: list[Finding] = []
     while part := store.findings(saved, PlaceFilter(), 25, len(paged)).items:
@@ -129,13 +129,13 @@ def test_causes_are_of_the_worst_places_if_there_are_too_many(store: Store) -> N
     assert store.open_now(SOURCE, 10).left_out == 0
 
 
-def test_silenced_devices_that_were_not_reached_are_known_of_a_part_too(store: Store) -> None:
+def test_silences_of_unreached_devices_apply_to_an_incomplete_run(store: Store) -> None:
     saved = replace(run(), counts=Counts(examined=1, unreached=1, silenced=1))
     store.save(saved, replace(judgement(unreached=[("leaf01", "gone")]), excused=(("leaf01", MARK),)), snapshot())
     assert store.open_now(SOURCE, 5).excused == {"leaf01": MARK}
 
 
-def test_what_passes_since_a_run_is_read_alone(store: Store) -> None:
+def test_places_that_pass_since_a_run_are_selected(store: Store) -> None:
     for number, places in enumerate((("swp1", "swp2", "swp3"), ("swp2", "swp3"), ("swp3",))):
         found = result("leaf01", *(fail(place, "down") for place in places))
         save(store, BEGAN_S + 60 * number, found, leaf01=lit("leaf01", -1.0))

@@ -1,4 +1,4 @@
-"""One check of a fabric at a time in a store, whatever becomes of the one before."""
+"""One check of a fabric at a time in a store, even after one was killed."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from tests.store.held import holding
 SMALL = Source("small")
 
 
-def test_one_is_alone_until_it_ends_or_dies(where: str) -> None:
+def test_a_lock_is_held_until_its_process_ends_or_is_killed(where: str) -> None:
     with holding(where) as other:
         with pytest.raises(BusyError), alone(where, SMALL):
             pass

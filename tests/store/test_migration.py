@@ -83,7 +83,7 @@ ROWS: dict[str, dict[str, Any]] = {
 
 
 def filled(connection: Connection, saved: CheckRun) -> None:
-    """Put a row into each table that is there, without columns that are not."""
+    """Insert a row into each existing table, with its existing columns."""
     found = MetaData()
     found.reflect(connection, only=lambda name, _: name in ROWS)
     if connection.dialect.name == "postgresql" and revision_of(connection) >= "0006":
@@ -178,11 +178,11 @@ def test_opening_again_changes_nothing(where: str, engine: Engine) -> None:
         assert contents(connection) == before
 
 
-def test_an_upgrade_that_breaks_off_leaves_the_store_as_it_was(where: str, engine: Engine) -> None:
+def test_a_failed_upgrade_leaves_the_store_as_it_was(where: str, engine: Engine) -> None:
     with writing(engine) as connection:
         upgrade(connection, REVISIONS[0])
         filled(connection, run())
-        # In the way of what the next revision makes last.
+        # It conflicts with what the next revision creates last.
         connection.execute(text("CREATE TABLE netkit_states (x INTEGER)"))
     with pytest.raises(StoreError, match=r"netkit_states.* already exists"):
         open_store(where)

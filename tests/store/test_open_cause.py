@@ -1,4 +1,4 @@
-"""What is open now: all that stands bad, by cause, whichever run saw it last."""
+"""Open causes: all present warnings and failures, whichever run saw them last."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ def reported(found: OpenNow) -> list[tuple[str, int, float, float, str]]:
     return [(one.group.head.text, len(one.group.symptoms), one.since_s, one.seen_s, one.run) for one in found.causes]
 
 
-def test_a_cause_comes_once_with_its_symptoms_its_remedy_and_since_when(store: Store) -> None:
+def test_a_cause_is_listed_once_with_its_symptoms_remedy_and_beginning(store: Store) -> None:
     said = judgement(result("leaf01", DOWN), result("leaf01", IDLE, check="bgp.sessions"))
     save(store, BEGAN_S, said)
     name = save(store, BEGAN_S + 900, said)
@@ -45,7 +45,7 @@ def test_a_cause_comes_once_with_its_symptoms_its_remedy_and_since_when(store: S
     assert one.keys == (Key("links.up", "leaf01", "swp1"), Key("bgp.sessions", "leaf01", "swp1"))
 
 
-def test_what_a_run_did_not_judge_stands_as_it_was_seen_last(store: Store) -> None:
+def test_places_that_a_run_did_not_judge_keep_their_verdict(store: Store) -> None:
     first = save(store, BEGAN_S, judgement(result("leaf01", DOWN), result("leaf02")))
     other = fail("swp9", "another")
     later = save(store, BEGAN_S + 900, judgement(result("leaf02", other), unreached=[("leaf01", "no answer")]))
@@ -59,20 +59,20 @@ def test_what_a_run_did_not_judge_stands_as_it_was_seen_last(store: Store) -> No
     )
 
 
-def test_since_is_that_of_the_verdict_it_has(store: Store) -> None:
+def test_since_is_the_beginning_of_the_present_verdict(store: Store) -> None:
     save(store, BEGAN_S, judgement(result("leaf01", warn("swp1", "dim"))))
     save(store, BEGAN_S + 900, judgement(result("leaf01", DOWN)))
     (one,) = store.open_now(SOURCE).causes
     assert (one.group.verdict, one.since_s) == (Verdict.FAIL, BEGAN_S + 900)
 
 
-def test_what_is_well_again_is_not_open(store: Store) -> None:
+def test_a_resolved_cause_is_not_open(store: Store) -> None:
     save(store, BEGAN_S, judgement(result("leaf01", DOWN)))
     save(store, BEGAN_S + 900, judgement(result("leaf01")))
     assert store.open_now(SOURCE) == OpenNow()
 
 
-def test_what_no_kept_run_tells_of_is_open_all_the_same(tmp_path: Path) -> None:
+def test_a_cause_stays_open_after_its_run_was_dropped(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "store.db")) as store:
         save(store, BEGAN_S, judgement(result("leaf01", DOWN)))
         with store._engine.begin() as connection:  # noqa: SLF001 (as time does it)

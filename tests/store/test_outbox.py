@@ -19,7 +19,7 @@ LATER_S = 1e12
 
 
 def tell(store: Store, at_s: float, *texts: str, receiver: str = "noc") -> None:
-    """Save a run that has something to tell."""
+    """Save a run with a notification."""
     posts = [QueuedNotification(receiver, text) for text in texts]
     store.save(run(at_s), judgement(), snapshot(at_s), decide=lambda *_: NotifyDecision({}, posts))
 
@@ -42,7 +42,7 @@ def bodies(claimed: ClaimedMessage | None) -> Sequence[object]:
     return claimed.bodies
 
 
-def test_what_was_never_sent_goes_into_one_message(store: Store) -> None:
+def test_unsent_notifications_go_into_one_message(store: Store) -> None:
     tell(store, BEGAN_S, "a")
     tell(store, BEGAN_S + 1, "b", "c")
     outbox = store.outbox_of(SOURCE)
@@ -54,7 +54,7 @@ def test_what_was_never_sent_goes_into_one_message(store: Store) -> None:
     assert outbox.waiting() == ()
 
 
-def test_a_message_that_failed_keeps_its_name_and_what_is_in_it(store: Store) -> None:
+def test_a_failed_message_keeps_its_name_and_content(store: Store) -> None:
     outbox = store.outbox_of(SOURCE)
     tell(store, BEGAN_S, "a")
     first = outbox.claim("noc", 100, 60)
@@ -72,7 +72,7 @@ def test_a_message_that_failed_keeps_its_name_and_what_is_in_it(store: Store) ->
     assert (rest.name != first.name, rest.bodies) == (True, ("b", "c"))
 
 
-def test_who_takes_everything_at_once_is_given_what_failed_too(store: Store) -> None:
+def test_a_claim_of_everything_includes_failed_messages(store: Store) -> None:
     outbox = store.outbox_of(SOURCE)
     tell(store, BEGAN_S, "a")
     first = outbox.claim("noc", 100, 60, outdated=str.lower)
@@ -82,7 +82,7 @@ def test_who_takes_everything_at_once_is_given_what_failed_too(store: Store) -> 
     assert bodies(outbox.claim("noc", 100, 60, outdated=str.lower)) == ("a", "b")
 
 
-def test_of_what_is_outdated_only_what_is_left_is_kept(store: Store) -> None:
+def test_outdated_parts_of_notifications_are_removed(store: Store) -> None:
     outbox = store.outbox_of(SOURCE)
     for number in range(3):
         tell(store, BEGAN_S + number, "A" * 9 + "b")
@@ -99,7 +99,9 @@ def _without_a(body: str) -> str:
     return body.replace("A", "")
 
 
-def test_a_message_holds_so_much_and_the_rest_is_the_next_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_a_message_is_limited_and_the_rest_is_the_next_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outbox, data = store.outbox_of(SOURCE), len(packed("a"))
     monkeypatch.setattr("netkit.store.outbox.MOST_BYTES", 2 * data)
     large = "".join(map(chr, range(32, 120)))
@@ -111,7 +113,7 @@ def test_a_message_holds_so_much_and_the_rest_is_the_next_one(store: Store, monk
     assert sent == [("a", "b"), ("c",), (large,), ("d",)]
 
 
-def test_a_claim_of_who_died_runs_out(store: Store) -> None:
+def test_the_claim_of_a_dead_process_expires(store: Store) -> None:
     outbox = store.outbox_of(SOURCE)
     tell(store, BEGAN_S, "a")
     first = outbox.claim("noc", 100, 60)
@@ -123,7 +125,7 @@ def test_a_claim_of_who_died_runs_out(store: Store) -> None:
     assert (again.name, again.bodies) == (first.name, ("a",))
 
 
-def test_a_clock_that_was_ahead_holds_nothing_back(store: Store) -> None:
+def test_a_clock_that_was_ahead_delays_nothing(store: Store) -> None:
     outbox = store.outbox_of(SOURCE)
     tell(store, BEGAN_S, "a")
     ahead_s = 100 + DAY_S
@@ -144,7 +146,7 @@ def test_receivers_and_fabrics_do_not_wait_for_each_other(store: Store) -> None:
     assert store.outbox_of(Source("small", "lab")).claim("noc", 100, 60) is None
 
 
-def test_of_many_processes_one_may_send(where: str, store: Store) -> None:
+def test_one_of_many_processes_may_send(where: str, store: Store) -> None:
     tell(store, BEGAN_S, "a")
 
     def claim(_: int) -> ClaimedMessage | None:
@@ -156,7 +158,7 @@ def test_of_many_processes_one_may_send(where: str, store: Store) -> None:
     assert [one.bodies for one in found] == [("a",)]
 
 
-def test_a_run_that_is_not_stored_tells_nothing(store: Store) -> None:
+def test_a_run_that_is_not_stored_queues_nothing(store: Store) -> None:
     def broken(*_: object) -> NotifyDecision:
         raise ArithmeticError
 
@@ -168,7 +170,7 @@ def test_a_run_that_is_not_stored_tells_nothing(store: Store) -> None:
     assert bodies(store.outbox_of(SOURCE).claim("noc", 100, 60)) == ("b",)
 
 
-def test_what_waits_for_too_long_or_for_nobody_is_given_up(store: Store) -> None:
+def test_notifications_that_wait_too_long_or_have_no_receiver_are_dropped(store: Store) -> None:
     outbox = store.outbox_of(SOURCE)
     tell(store, BEGAN_S, "a")
     tell(store, BEGAN_S + 1, "b", receiver="gone")
@@ -179,7 +181,7 @@ def test_what_waits_for_too_long_or_for_nobody_is_given_up(store: Store) -> None
     assert outbox.waiting() == ()
 
 
-def test_what_is_sent_right_now_is_not_given_up(store: Store) -> None:
+def test_a_message_that_is_being_sent_is_not_dropped(store: Store) -> None:
     outbox = store.outbox_of(SOURCE)
     tell(store, BEGAN_S, "a")
     claimed = outbox.claim("noc", 100, 60)
@@ -189,7 +191,7 @@ def test_what_is_sent_right_now_is_not_given_up(store: Store) -> None:
     assert outbox.give_up([], LATER_S, 160) == {"noc": 1}
 
 
-def test_what_was_told_is_remembered_until_it_is_forgotten(store: Store) -> None:
+def test_sent_notifications_are_remembered_until_they_are_forgotten(store: Store) -> None:
     down = result("leaf01", fail("swp1", "down"))
     before, states = remember(store, BEGAN_S, {DOWN: "reported"}, down)
     assert (before, set(states)) == ({}, {DOWN})

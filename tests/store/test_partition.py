@@ -47,7 +47,7 @@ def save(store: Store, at_s: float, source: Source = SOURCE, keep_s: float = 21 
     store.save(one, bad, snapshot(at_s, leaf01=lit("leaf01", -1.0)), keep=Retention.of_all(keep_s))
 
 
-def test_the_partitions_of_now_and_of_what_comes_next_are_there(engine: Engine, kept: Store) -> None:
+def test_the_present_and_the_next_partitions_exist(engine: Engine, kept: Store) -> None:
     now_s = time.time()
     save(kept, now_s)
     for table, how in partition.PARTITIONED.items():
@@ -83,7 +83,7 @@ def test_old_partitions_are_dropped_whole_when_no_fabric_keeps_them(engine: Engi
     assert len(kept.readings(SOURCE, "leaf01", 1e12)) == 4
 
 
-def test_a_fabric_that_nobody_checks_does_not_keep_partitions_for_ever(engine: Engine, kept: Store) -> None:
+def test_an_unchecked_fabric_does_not_keep_partitions_forever(engine: Engine, kept: Store) -> None:
     now_s = time.time()
     gone = Source("gone")
     for weeks in (8, 0):
@@ -95,7 +95,7 @@ def test_a_fabric_that_nobody_checks_does_not_keep_partitions_for_ever(engine: E
     assert partitions(engine, "netkit_runs") == before[1:]
 
 
-def test_while_somebody_reads_nothing_is_dropped_and_saving_goes_on(engine: Engine, kept: Store) -> None:
+def test_during_a_read_nothing_is_dropped_and_saving_continues(engine: Engine, kept: Store) -> None:
     now_s = time.time()
     save(kept, now_s - 8 * WEEK_S)
     before = partitions(engine, "netkit_runs")

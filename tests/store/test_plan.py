@@ -134,7 +134,7 @@ def test_only_partitions_of_the_asked_time_are_looked_at(watched: Watched) -> No
         assert later < all_weeks
 
 
-def test_what_is_shown_of_a_filled_store_is_right(watched: Watched, served: ServedFabric) -> None:
+def test_pages_of_a_filled_store_are_correct(watched: Watched, served: ServedFabric) -> None:
     with open_store(watched.where) as store:
         found = store.runs(FABRICS[3])
         assert len(found) == store.number_of_runs(FABRICS[3]) == DAYS * RUNS_A_DAY

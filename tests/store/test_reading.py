@@ -7,7 +7,7 @@ from tests.store import runs
 from tests.store.runs import BEGAN_S, lit, snapshot
 
 
-def test_what_a_module_does_not_measure_is_not_kept() -> None:
+def test_values_that_a_module_does_not_measure_are_not_kept() -> None:
     lanes = {1: Lane(rx_dbm=-1.5, bias_ma=60.0), 2: Lane(), 3: Lane(tx_dbm=math.nan)}
     found = Facts(
         modules={
@@ -35,7 +35,7 @@ def test_history_asks_once_for_each_device_and_only_for_what_came_before() -> No
     assert asked == [("leaf01", BEGAN_S)]
 
 
-def test_what_another_module_measured_is_no_history_of_this_one() -> None:
+def test_values_of_another_module_are_not_history_of_this_one() -> None:
     earlier = [runs.measured(1.0, -1.0), runs.measured(2.0, -1.1, "S2"), runs.measured(3.0, -1.2, "")]
     history = StoredHistory(lambda *_: earlier[:2], snapshot(leaf01=lit("leaf01", -4.0, "S2")))
     assert history.readings("leaf01", "swp1/1", "rx_dbm") == [(2.0, -1.1)]

@@ -112,7 +112,7 @@ def test_a_device_that_moves_ends_its_states_at_the_site_it_left(project: Projec
     assert (before, after) == (Verdict.PASS, Verdict.FAIL)
 
 
-def test_a_run_on_some_devices_is_no_run_of_the_other_sites(project: Project, where: str) -> None:
+def test_a_run_on_some_devices_is_not_a_run_of_the_other_sites(project: Project, where: str) -> None:
     check(project, where, at(snapshot(project.fabric), 0), placed(project), limit="unit=2")
     with open_store(where) as store:
         assert store.sources() == (WHOLE, OSAKA)

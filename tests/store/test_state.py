@@ -23,18 +23,18 @@ def reported(before: Mapping[Key, CheckState], said: Judgement) -> dict[Key, tup
     return {key: (state.verdict, state.since_s, state.seen_s) for key, state in found.items()}
 
 
-def test_of_several_findings_at_a_place_the_worst_holds() -> None:
+def test_the_worst_of_several_findings_at_a_place_counts() -> None:
     findings = (Finding(Verdict.WARN, "swp1"), fail("swp1", "down"), Finding(Verdict.WARN, "swp1"))
     assert reported({}, judgement(result("leaf01", *findings))) == {DOWN: (Verdict.FAIL, 2.0, 2.0)}
 
 
-def test_a_place_is_well_again_when_it_was_judged_and_nothing_found() -> None:
+def test_a_place_passes_when_it_was_judged_without_a_finding() -> None:
     other = fail("swp2", "down")
     assert reported(bad(DOWN), judgement(result("leaf01", other)))[DOWN] == (Verdict.PASS, 2.0, 2.0)
     assert reported(bad(DOWN), judgement(result(FABRIC)))[DOWN] == (Verdict.PASS, 2.0, 2.0)
 
 
-def test_what_was_not_judged_stays_as_it_was() -> None:
+def test_unjudged_places_keep_their_state() -> None:
     left_out = CheckResult("links.up", "leaf01", Verdict.FAIL, 900, (), left_out=3)
     for said in (
         judgement(),
@@ -52,12 +52,12 @@ def test_what_was_not_judged_stays_as_it_was() -> None:
         assert DOWN not in reported(bad(DOWN), said), said
 
 
-def test_what_is_skipped_on_one_device_says_nothing_of_another() -> None:
+def test_a_skipped_check_of_one_device_changes_no_other() -> None:
     said = judgement(result(FABRIC, skip("", "not told", device="leaf02")))
     assert reported(bad(DOWN), said) == {DOWN: (Verdict.PASS, 2.0, 2.0)}
 
 
-def test_a_fabric_check_says_nothing_of_a_device_that_was_not_reached() -> None:
+def test_a_check_of_the_fabric_changes_no_unreached_device() -> None:
     missed = Key("reached", "leaf01")
     said = judgement(result(FABRIC), unreached=[("leaf01", "refused")])
     assert reported(bad(DOWN), said) == {missed: (Verdict.FAIL, 2.0, 2.0)}
@@ -66,12 +66,12 @@ def test_a_fabric_check_says_nothing_of_a_device_that_was_not_reached() -> None:
     assert reported(bad(away), judgement()) == {}
 
 
-def test_what_stays_bad_is_bad_since_it_began() -> None:
+def test_since_stays_while_the_verdict_stays() -> None:
     found = after(bad(DOWN), judgement(result("leaf01", fail("swp1", "still down"))), NAMES, 2.0)
     assert found == {DOWN: CheckState(DOWN, Verdict.FAIL, 1.0, 2.0, "still down")}
 
 
-def test_a_place_whose_far_end_was_not_seen_is_not_well_by_a_check_of_the_fabric() -> None:
+def test_a_check_of_the_fabric_passes_no_place_with_an_unread_far_end() -> None:
     lossless = Key("links.up", "leaf01", "swp1/3")
     for peer, unreached, is_well in (("leaf02", (), True), ("leaf02", [("leaf02", "x")], False), ("leaf03", (), False)):
         for key in (DOWN, lossless):
@@ -101,7 +101,7 @@ def test_a_place_is_well_again_only_if_it_was_judged(keys: list[Key], said: Judg
         assert not any(one.device in {"", key.device} and one.place in {"", key.place} for one in unknown)
 
 
-def test_what_stood_bad_where_nobody_looks_any_more_is_over() -> None:
+def test_states_of_places_that_are_no_longer_checked_end() -> None:
     mine, away, whole = Key("my-rule.cables", "leaf01"), Key(REACHED, "leaf09"), Key("links.up", FABRIC)
     before = {**bad(DOWN, mine, away, whole), Key("links.up", "leaf08"): CheckState(DOWN, Verdict.PASS, 1.0, 1.0)}
     some = over(before, Extent(frozenset(NAMES)), 2.0)

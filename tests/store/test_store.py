@@ -64,7 +64,7 @@ def test_runs_come_newest_first_and_those_of_a_lab_are_apart(store: Store) -> No
     assert store.runs(lab) == (of_lab,)
 
 
-def test_what_a_fabric_owns_at_one_site_is_apart_from_another(store: Store) -> None:
+def test_data_of_a_fabric_at_one_site_is_apart_from_another(store: Store) -> None:
     owners = (SOURCE, Source("small", site="tokyo"), Source("small", site="paris"))
     saved = []
     for number, owner in enumerate(owners):
@@ -111,7 +111,7 @@ def test_an_hour_has_one_set_of_readings_and_a_past_day_too(store: Store) -> Non
     assert times == [0, 3 * DAY_S]
 
 
-def test_what_is_too_old_is_dropped_and_nothing_of_others(store: Store) -> None:
+def test_old_runs_are_dropped_and_those_of_other_fabrics_kept(store: Store) -> None:
     other = replace(run(BEGAN_S), source=Source("other"))
     store.save(other, judgement(result("leaf01", fail("p", "bad"))), snapshot(leaf01=lit("leaf01", -1.0)))
     bad = result("leaf01", fail("swp1", "down"))
@@ -148,12 +148,12 @@ def test_each_kind_is_kept_for_its_own_time(store: Store) -> None:
     assert len(store.runs(SOURCE)) == 2, "findings are not kept for longer than their run"
 
 
-def test_a_run_that_is_gone_is_said_so(store: Store) -> None:
+def test_a_dropped_run_is_reported_as_missing(store: Store) -> None:
     with pytest.raises(StoreError, match="are no longer stored"):
         store.judgement(run())
 
 
-def test_states_tell_what_changed_and_since_when(store: Store) -> None:
+def test_states_contain_changes_and_their_times(store: Store) -> None:
     down, dim = fail("swp1", "swp1 is down"), warn("swp2", "swp2 is dim")
     steps = [
         (judgement(result("leaf01", down, dim)), {"swp1": Verdict.FAIL, "swp2": Verdict.WARN}),
@@ -176,7 +176,7 @@ def test_an_older_run_changes_no_state(store: Store) -> None:
     assert [state.verdict for state in store.states(SOURCE).items] == [Verdict.FAIL]
 
 
-def test_a_run_from_the_future_freezes_and_wipes_nothing(store: Store) -> None:
+def test_a_run_from_the_future_blocks_and_drops_nothing(store: Store) -> None:
     now_s = time.time() - 5
     down = result("leaf01", fail("swp1", "down"))
     first = save(store, now_s - 60, down, leaf01=counted("leaf01", now_s - 60, 5))
@@ -191,7 +191,7 @@ def test_a_run_from_the_future_freezes_and_wipes_nothing(store: Store) -> None:
     assert store.counters(SOURCE)["leaf01"].sample.at_s == now_s
 
 
-def test_text_that_a_database_does_not_take_is_kept_all_the_same(store: Store) -> None:
+def test_text_that_a_database_does_not_accept_is_kept(store: Store) -> None:
     odd = "\x00\ud800" + "x" * 3000
     said = judgement(result("leaf01", fail(odd, odd)))
     saved = run()
@@ -201,7 +201,7 @@ def test_text_that_a_database_does_not_take_is_kept_all_the_same(store: Store) -
     assert state.key.place == "\ufffd\ufffd" + "x" * 253
 
 
-def test_a_store_is_made_only_where_that_is_asked_for(where: str, tmp_path: Path) -> None:
+def test_a_store_is_created_only_on_request(where: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"there is no store|nothing is stored there yet"):
         open_store(where, is_new_allowed=False)
     assert list(tmp_path.iterdir()) == []
@@ -222,7 +222,7 @@ def test_a_store_is_made_only_where_that_is_asked_for(where: str, tmp_path: Path
         ("postgresql://u:hidden@/d?host=/nowhere", "postgresql+psycopg://u:***@/d?host="),
     ],
 )
-def test_what_is_no_store_is_said_in_a_line(where: str, message: str) -> None:
+def test_what_is_not_a_store_is_refused_in_one_line(where: str, message: str) -> None:
     with pytest.raises(StoreError) as refused:
         open_store(where)
     (problem,) = refused.value.problems
@@ -231,7 +231,7 @@ def test_what_is_no_store_is_said_in_a_line(where: str, message: str) -> None:
     assert "\n" not in str(problem)
 
 
-def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_store_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("no database at all, but long enough to be looked at\n" * 100, encoding="utf-8")
     before = file.read_bytes()

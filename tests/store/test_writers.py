@@ -1,4 +1,4 @@
-"""Several processes write to one PostgreSQL at once: nothing is lost or doubled, and what breaks off is repeated."""
+"""Several processes write to one PostgreSQL: nothing is lost or doubled, and failed transactions are repeated."""
 
 import threading
 import time
@@ -131,7 +131,7 @@ def test_a_fabric_does_not_wait_for_another(engine: Engine) -> None:
 
 
 @pytest.mark.daemon
-def test_many_writers_whose_server_breaks_them_off_lose_and_double_nothing(engine: Engine, tmp_path: Path) -> None:
+def test_many_writers_whose_connections_are_cut_lose_and_double_nothing(engine: Engine, tmp_path: Path) -> None:
     with open_store(place(engine)):
         pass
     names = ["a", "a", "b", "c"]
@@ -143,7 +143,7 @@ def test_many_writers_whose_server_breaks_them_off_lose_and_double_nothing(engin
         " WHERE datname = current_database() AND query LIKE 'INSERT INTO netkit%' ORDER BY random() LIMIT 1) AS found"
     )
     while any(process.poll() is None for process in processes):
-        # However slow the machine: a run is broken off less often than it is repeated.
+        # However slow the machine: a run is cut off less often than it is repeated.
         now = [
             RUNS if process.poll() == 0 else len(lines(log, "stored"))
             for process, log in zip(processes, logs, strict=True)

@@ -1,4 +1,4 @@
-"""A process that stores one run after the other, and tells the name of each before and after: to be killed."""
+"""A process that stores runs until it is killed, and prints the name of each before and after."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ PORTS = 400
 
 
 def main(where: str, log: Path, source: str, runs: int) -> None:
-    """Store runs: number n says that n is in everything it holds."""
+    """Store runs: run n has the number n in everything it contains."""
     with open_store(where) as store, log.open("a", encoding="utf-8", buffering=1) as reported:
         for number in range(runs):
             taken_s = BEGAN_S + number
@@ -25,7 +25,7 @@ def main(where: str, log: Path, source: str, runs: int) -> None:
 
 
 def snapshot_of(taken_s: float) -> Snapshot:
-    """Return what was seen."""
+    """Return a snapshot."""
     return Snapshot("small", taken_s, {"leaf01": Observation("leaf01", "nvue")})
 
 
