@@ -133,6 +133,7 @@ class FamilyNetwork:
         self._passed: dict[tuple[tuple[str, int, str], tuple[str, int, str]], bool] = {}
         self._possible: dict[tuple[str, int], tuple[tuple[End, End, tuple[Link | None, ...]], ...]] = {}
         self._sent: dict[Table, tuple[int, int]] = {}
+        self._by_length: dict[int, dict[int, int]] = {}
         self._last: _Tables | None = None
 
     def outlook(self, state: NetworkState, wanted: Mapping[str, int] | None = None) -> Outlook:
@@ -509,17 +510,24 @@ class FamilyNetwork:
 
     def _sent_by(self, table: Table) -> tuple[int, int]:
         """The groups a host sends to its leaf, and those it takes to be on-link."""
-        to_leaf = on_link = 0
-        stages = [(dict(rows), sorted({length for (_, length), _ in rows}, reverse=True)) for rows in table]
-        for index, group in enumerate(self.groups):
-            number = number_of(group.nics[-1].address)
-            found = (
-                rows.get((network_address(number, length), length)) for rows, lengths in stages for length in lengths
-            )
-            does = next((one for one in found if one), "drop")
-            to_leaf |= (does == "leaf") << index
-            on_link |= (does == "link") << index
-        return to_leaf, on_link
+        found = {"leaf": 0, "link": 0, "drop": 0}
+        rest = (1 << len(self.groups)) - 1
+        for rows in table:
+            for prefix, verdict in sorted(rows, key=lambda row: -row[0][1]):
+                covered = self._inside(prefix) & rest
+                found[verdict] |= covered
+                rest &= ~covered
+        return found["leaf"], found["link"]
+
+    def _inside(self, prefix: Prefix) -> int:
+        """The groups whose address is inside a prefix, a bit for each."""
+        network, length = prefix
+        if length not in self._by_length:
+            masks: dict[int, int] = defaultdict(int)
+            for index, group in enumerate(self.groups):
+                masks[network_address(number_of(group.nics[-1].address), length)] |= 1 << index
+            self._by_length[length] = masks
+        return self._by_length[length].get(network, 0)
 
 
 def _is_up(router: Router, side: BgpNeighbor, peer: Router) -> bool:
