@@ -160,6 +160,7 @@ class DeviceRollout:
             neighbors=self.job.neighbors(self.name),
             risk=self.task.plan.risk,
             ending=self.ending | self.job.waiting(self.name),
+            interrupted=frozenset(self.task.plan.blast.ports),
             needs_idle=is_disruptive(self.task) and not self.job.options.is_busy_allowed,
             may_cut_off=self.job.options.is_busy_allowed,
             may_lose_paths=self.job.options.is_disruptive_allowed,

@@ -96,6 +96,8 @@ class GateQuestion:
     risk: Risk
     ending: frozenset[str] = frozenset()
     """Interfaces whose BGP session the change removes for good."""
+    interrupted: frozenset[str] = frozenset()
+    """Ports towards other switches over which the change interrupts sessions."""
     needs_idle: bool = False
     """Whether lossless traffic must be idle before the change: it is disruptive, and `--busy` was not given."""
     may_cut_off: bool = False
@@ -316,10 +318,10 @@ class SessionGate:
 
     def _cut_off(self, question: GateQuestion, others: Mapping[str, Sessions]) -> Iterator[str]:
         """Yield the devices below a switch that have routes from no other one above them."""
-        if question.risk < Risk.SESSION or question.may_lose_paths:
-            return
-        for name, sessions in others.items():
-            above = [port for port in self._fabric.switch(name).ports if port.role == "up"]
+        below = self._fabric.switch(question.device).ports
+        affected = {port.peer for port in below if port.role == "down" and port.name in question.interrupted}
+        for name in () if question.may_lose_paths else affected & others.keys():
+            sessions, above = others[name], [port for port in self._fabric.switch(name).ports if port.role == "up"]
             carrying = {port.peer for port in above if sessions.get(port.name)}
             if carrying == {question.device} and len({port.peer for port in above}) > 1:
                 yield f"{name}: it has routes from no other switch: the change would cut it off; {GOES_ON}"

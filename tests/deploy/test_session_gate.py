@@ -62,12 +62,14 @@ class Bed:
         self.leaves = {leaf: Peer(self.time, dict.fromkeys(UPLINKS[leaf], 5)) for leaf in LEAVES}
         self.gate = SessionGate(FABRIC, self.leaves.__getitem__, clock=self.time.clock, runner=SerialRunner())
         self.sample = ""
+        self.interrupted = frozenset(PORTS)
 
     def ask(
         self, moment: Moment, risk: Risk = Risk.SESSION, time_limit_s: float = 30, *, may_lose_paths: bool = False
     ) -> GateAnswer:
         question = GateQuestion(SPINE, moment, self.spine, LEAVES, risk, sample=self.sample, time_limit_s=time_limit_s)
-        answer = self.gate(replace(question, may_lose_paths=may_lose_paths))
+        interrupted = self.interrupted if risk >= Risk.SESSION else frozenset()
+        answer = self.gate(replace(question, interrupted=interrupted, may_lose_paths=may_lose_paths))
         self.sample = answer.sample or self.sample
         return answer
 
@@ -148,6 +150,9 @@ def test_a_spine_is_not_changed_if_a_leaf_has_routes_from_no_other(prefixes: int
     assert (answer.verdict, answer.reasons) == ("worse", (line,))
     assert bed.ask(Moment.BEFORE, may_lose_paths=True).is_healthy
     assert bed.ask(Moment.BEFORE, Risk.LOW).is_healthy
+    bed.interrupted = frozenset(port.name for port in FABRIC.switch(SPINE).ports if port.peer != "leaf03")
+    assert bed.ask(Moment.BEFORE).is_healthy
+    bed.interrupted = frozenset(PORTS)
     del bed.leaves["leaf03"].prefixes[TOWARDS["leaf03"][0]]  # it depends on neither
     assert bed.ask(Moment.BEFORE).is_healthy
 
