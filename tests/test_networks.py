@@ -220,13 +220,14 @@ ONE_MORE = [{"number": 200, "prefix": "10.200.0.0/22"}, {"number": 201}, {"numbe
 
 @pytest.mark.parametrize("storage", [intents.storage, intents.storage_eos])
 @pytest.mark.parametrize(
-    ("vlans", "limit", "missing"),
+    ("vlans", "limit", "missing", "moved"),
     [
-        (OTHER_PREFIX, SWITCHES[:1], (*HOSTS, SWITCHES[1])),
-        (OTHER_PREFIX, SWITCHES, HOSTS),
-        (OTHER_PREFIX, HOSTS[:1], (*HOSTS[1:], *SWITCHES)),
-        (OTHER_GATEWAY, SWITCHES, HOSTS),
-        (OTHER_NUMBER, SWITCHES[1:], SWITCHES[:1]),
+        (OTHER_PREFIX, SWITCHES[:1], (*HOSTS, SWITCHES[1]), HOSTS),
+        (OTHER_PREFIX, SWITCHES, HOSTS, HOSTS),
+        (OTHER_PREFIX, HOSTS[:1], (*HOSTS[1:], *SWITCHES), HOSTS[:1]),
+        (OTHER_PREFIX, (*SWITCHES, *HOSTS[1:]), HOSTS[:1], HOSTS[:1]),
+        (OTHER_GATEWAY, SWITCHES, HOSTS, HOSTS),
+        (OTHER_NUMBER, SWITCHES[1:], SWITCHES[:1], HOSTS),
     ],
 )
 def test_a_plan_names_the_hosts_that_lose_a_network(
@@ -234,11 +235,11 @@ def test_a_plan_names_the_hosts_that_lose_a_network(
     vlans: list[dict[str, Any]],
     limit: tuple[str, ...],
     missing: tuple[str, ...],
+    moved: tuple[str, ...],
 ) -> None:
     before, after = fabric(storage()), fabric(storage(vlans=vlans))
     part, whole = planned_part(before, after, *limit), planned_part(before, after)
-    expected = Partial(ReachabilityLoss(), missing, moved=HOSTS)
-    assert part.partial == expected
+    assert part.partial == Partial(ReachabilityLoss(), missing, moved=moved)
     assert whole.partial is None
     for name in SWITCHES:
         found = whole.device(name)

@@ -43,6 +43,7 @@ ROUTING_WORDS = re.compile(
 )
 """Words in the paths of everything that affects routes on any NOS; extra matches only cost time."""
 NO_ROUTING = re.compile(r"description|qos|mtu|ecn|pfc|buffer|queue", re.IGNORECASE)
+NEIGHBOR_FILTER = re.compile(r"neighbor \S+ (?:prefix-list|distribute-list|filter-list|route-map) ")
 MOST_NAMED = 5
 NOT_ASKED = "its configuration was not read"
 NOTHING_READ = "none of its files was read"
@@ -163,15 +164,16 @@ def ordered(
 
 def _with_moved(partial: Partial | None, moved: Collection[str], rest: Sequence[DevicePlan]) -> Partial | None:
     """What is worse while other devices stay, with the hosts that are left out of a network beside the rails."""
-    hosts, missing = set(moved), dict[str, None]()
+    hosts, missing = set(moved), dict[str, set[str]]()
     while more := [one for one in rest if one.name not in missing and hosts.intersection(one.blast.moved)]:
-        missing |= dict.fromkeys(one.name for one in more)
+        missing |= {one.name: set(one.blast.moved) for one in more}
         hosts |= {host for one in more for host in one.blast.moved}
     if not missing:
         return partial
     found = partial or Partial(ReachabilityLoss(), ())
-    names = tuple(dict.fromkeys([*found.missing, *sorted(missing, key=lambda one: natural((one,)))]))
-    return replace(found, missing=names, moved=tuple(sorted(hosts, key=lambda one: natural((one,)))))
+    left = set[str]().union(*missing.values()).intersection(moved)
+    names, left_hosts = (sorted(some, key=lambda one: natural((one,))) for some in (missing, left))
+    return replace(found, missing=tuple(dict.fromkeys([*found.missing, *names])), moved=tuple(left_hosts))
 
 
 def _linked(fabrics: Sequence[Fabric], read: Sequence[DevicePlan], unread: Collection[str]) -> frozenset[str]:
@@ -381,13 +383,13 @@ def _routing(
 
 
 def _unmodelled(running: Router | HostRoutes) -> Iterator[str]:
-    """Yield what a switch runs and the model of routing does not know."""
+    """Yield the filters of routes that a switch runs and the model of routing does not know."""
     if isinstance(running, Router):
         used = dict.fromkeys(name for side in running.sessions for name in (side.inbound, side.outbound))
         for name in used:
             for clause in running.route_maps.get(name, ()):
                 yield from (f"route-map {name} {clause.number}: {line}" for line in clause.unknown)
-        yield from running.unknown
+        yield from filter(NEIGHBOR_FILTER.match, running.unknown)
         if running.v6:
             yield from _unmodelled(running.v6)
 
