@@ -310,7 +310,8 @@ class SessionGate:
 
     def _towards(self, device: str, found: Mapping[str, Sessions]) -> dict[str, Sessions]:
         """Of the sessions of others, those with a device."""
-        ports = {(port.peer, port.peer_port) for port in self._fabric.switch(device).fabric_ports}
+        switch = self._fabric.device(device)
+        ports = {(port.peer, port.peer_port) for port in (switch.fabric_ports if isinstance(switch, Switch) else ())}
         return {
             name: {port: prefixes for port, prefixes in sessions.items() if (name, port) in ports}
             for name, sessions in found.items()
@@ -318,7 +319,8 @@ class SessionGate:
 
     def _cut_off(self, question: GateQuestion, others: Mapping[str, Sessions]) -> Iterator[str]:
         """Yield the devices below a switch that have routes from no other one above them."""
-        below = self._fabric.switch(question.device).ports
+        switch = self._fabric.device(question.device)
+        below = switch.ports if isinstance(switch, Switch) else ()
         affected = {port.peer for port in below if port.role == "down" and port.name in question.interrupted}
         for name in () if question.may_lose_paths else affected & others.keys():
             sessions, above = others[name], [port for port in self._fabric.switch(name).ports if port.role == "up"]

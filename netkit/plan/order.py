@@ -186,10 +186,21 @@ class Order:
         whole = self._with(missing)
         wanted = tuple(map(int.__and__, self._rows(self._base), self._rows(self.network.outlook(whole))))
 
+        switches = tuple(self.carriers)
+        since, until = (self.network.paths(state, switches) for state in (NetworkState(), whole))
+
         def worse_with(others: Sequence[str]) -> tuple[Rows, set[str]]:
+            """The pairs that are lost; if none are, the switches with fewer ports towards a leaf than in both."""
             state = self._with(others)
             lost = self._lost(wanted, self.network.outlook(state))
-            return lost, set() if any(lost) else self._narrowed(state, whole)
+            if any(lost):
+                return lost, set()
+            now = self.network.paths(state, switches)
+            less, less_in_the_end = (
+                {(name, leaf) for name, leaf, _ in self.network.narrower(paths, now, self._served)}
+                for paths in (since, until)
+            )
+            return lost, {name for name, _ in less & less_in_the_end}
 
         lost, narrowed = worse_with(())
         if not any(lost) and not narrowed:
@@ -200,13 +211,6 @@ class Order:
             if not any(still_lost) and not still_narrowed:
                 missing = rest
         return Partial(self._loss(lost), tuple(missing), tuple(sorted(narrowed, key=lambda one: natural((one,)))))
-
-    def _narrowed(self, state: NetworkState, whole: NetworkState) -> set[str]:
-        """The switches that reach a leaf over fewer ports than both before the change and after the whole of it."""
-        asked = [(state, tuple(self.carriers))]
-        found = (self.network.narrowed(before, asked, self._served) for before in (NetworkState(), whole))
-        since, until = ({(name, leaf) for name, leaf, _ in routes} for routes in found)
-        return {name for name, _ in since & until}
 
     def _with(self, others: Iterable[str]) -> NetworkState:
         """The state in which other devices have changed as well."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from netkit.platforms.routing import HostRoutes, Router
 from netkit.routing.address import Cabling
-from netkit.routing.network import FamilyNetwork, NetworkState, Outlook
+from netkit.routing.network import FamilyNetwork, NetworkState, Outlook, Paths
 
 
 class Network:
@@ -56,6 +56,20 @@ class Network:
         yield from self._v4.narrowed(before, after, of_v4)
         if self._v6:
             yield from self._v6.narrowed(before, after, of_v6)
+
+    def paths(self, state: NetworkState, names: Iterable[str]) -> tuple[Paths, Paths]:
+        """The next hops of routers in a state, for each family."""
+        asked = tuple(names)
+        return self._v4.paths(state, asked), self._v6.paths(state, asked) if self._v6 else {}
+
+    def narrower(
+        self, was: tuple[Paths, Paths], now: tuple[Paths, Paths], served: Mapping[str, int]
+    ) -> Iterator[tuple[str, str, int]]:
+        """Yield what `narrowed` does, for two sets of paths."""
+        of_v4, of_v6 = self._parts(served)
+        yield from self._v4.narrower(was[0], now[0], of_v4)
+        if self._v6:
+            yield from self._v6.narrower(was[1], now[1], of_v6)
 
     def carriers(self, state: NetworkState) -> frozenset[str]:
         """The devices that traffic between hosts depends on in a state."""

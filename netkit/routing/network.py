@@ -33,6 +33,8 @@ Quality = tuple[int, int]
 """Minus the local preference, and the length of the AS path: the lowest wins."""
 Link = tuple[str, BgpNeighbor, BgpNeighbor]
 """A session as its receiver sees it: the sender, its side of the session, and the receiver's."""
+Paths = Mapping[str, tuple[tuple[str, int], ...]]
+"""By router: (next hop, destinations it is used for), one for each session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,21 +176,28 @@ class FamilyNetwork:
 
         `after` has states, and the routers that are asked in each.
         """
-        was = self._hops(self._tables(before), {name for _, names in after for name in names})
+        was = self.paths(before, {name for _, names in after for name in names})
         for state, names in after:
-            now = self._hops(self._tables(state), names)
-            for name in now:
-                left: dict[str, int] = defaultdict(int)
-                for hop, mask in now[name]:
-                    left[hop] |= mask
-                fewer = 0
-                for hop, mask in was[name]:
-                    fewer |= mask & ~left[hop]
-                for leaf, mask in served.items() if fewer else ():
-                    if leaf != name and (moved := mask & fewer):
-                        ports = _narrowest(now[name], moved)
-                        if ports < _narrowest(was[name], moved):
-                            yield name, leaf, ports
+            yield from self.narrower(was, self.paths(state, names), served)
+
+    def paths(self, state: NetworkState, names: Iterable[str]) -> Paths:
+        """The next hops of routers in a state."""
+        return self._hops(self._tables(state), names)
+
+    def narrower(self, was: Paths, now: Paths, served: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
+        """Yield what `narrowed` does, for two sets of paths."""
+        for name, hops in now.items():
+            left: dict[str, int] = defaultdict(int)
+            for hop, mask in hops:
+                left[hop] |= mask
+            fewer = 0
+            for hop, mask in was[name]:
+                fewer |= mask & ~left[hop]
+            for leaf, mask in served.items() if fewer else ():
+                if leaf != name and (moved := mask & fewer):
+                    ports = _narrowest(hops, moved)
+                    if ports < _narrowest(was[name], moved):
+                        yield name, leaf, ports
 
     def carriers(self, state: NetworkState) -> frozenset[str]:
         """The devices that traffic between hosts depends on in a state."""
