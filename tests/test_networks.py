@@ -23,6 +23,7 @@ from netkit.plan.model import Partial, ReachabilityLoss
 from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.linux import rails
 from netkit.render import Engine, render
+from netkit.report.plan_text import step_lines
 from tests import intents
 from tests.schema import eos
 
@@ -240,6 +241,8 @@ def test_a_plan_names_the_hosts_that_lose_a_network(
     before, after = fabric(storage()), fabric(storage(vlans=vlans))
     part, whole = planned_part(before, after, *limit), planned_part(before, after)
     assert part.partial == Partial(ReachabilityLoss(), missing, moved=moved)
+    worse, *_ = step_lines(part)
+    assert worse == f"worse than before: {', '.join(moved)} cut off from a network beside the rails"
     assert whole.partial is None
     for name in SWITCHES:
         found = whole.device(name)

@@ -72,7 +72,7 @@ def _run(request: DeployRequest) -> int:
     planned = plan_of_file(project, file) if file else from_devices(project, request.limit, deploying.devices)
     whole = planned = taking_over(planned, options)
     options = replace(options, is_taking_over=whole.plan.is_taking_over)
-    is_part = bool(file and request.limit and whole.plan.has_routing)
+    is_part = bool(file and request.limit and (whole.plan.has_routing or whole.plan.blast.moved))
     if is_part:  # the order of a part is its own, and depends on what all devices run
         planned = taking_over(from_devices(project, request.limit, deploying.devices), options)
         planned = replace(planned, plan=replace(planned.plan, is_taking_over=whole.plan.is_taking_over))

@@ -129,7 +129,7 @@ class Device:
         if not self._task.is_finish:
             self._job.journal.keep(self._name, seen.running)
         self._rollout.ending = ending(seen)
-        before = self._rollout.ask(driver, Moment.BEFORE, 0.0)
+        before = self._rollout.ask(driver, Moment.BEFORE, self._job.options.settle_s)
         self._rollout.sample, self._rollout.is_blank = before.sample, before.is_blank
         self._job.journal.step(SAMPLE, self._name, wave=self._rollout.wave, note=self._rollout.sample)
 

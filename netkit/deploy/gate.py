@@ -5,7 +5,7 @@ the change is kept in the journal and returned with every later question about t
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
@@ -183,7 +183,7 @@ Sessions = Mapping[str, int]
 """Interface → prefixes received, of established sessions."""
 POLL_S = 0.5
 NEIGHBORS_AT_ONCE = 16
-GOES_ON = "deploy with --disruptive to go on"
+GOES_ON = "--disruptive goes on"
 
 
 class SessionGate:
@@ -213,7 +213,7 @@ class SessionGate:
             others = self._read(question, question.neighbors) if found else {}
             here = self._established(question.device, found)
             sample = {question.device: here, **self._towards(question.device, others)}
-            cut_off = tuple(self._cut_off(question, others))
+            cut_off = tuple(self._await_paths(question, others))
             verdict: Verdict = "worse" if cut_off else "healthy"
             return GateAnswer(verdict, cut_off, json.dumps(sample), is_blank=not any(sample.values()))
         before: dict[str, Sessions] = json.loads(question.sample)
@@ -316,6 +316,16 @@ class SessionGate:
             name: {port: prefixes for port, prefixes in sessions.items() if (name, port) in ports}
             for name, sessions in found.items()
         }
+
+    def _await_paths(self, question: GateQuestion, others: Mapping[str, Sessions]) -> Sequence[str]:
+        """Poll while a device below has no other path: sessions that an earlier change ended may be coming back."""
+        deadline_s = self._clock.steady_s() + question.time_limit_s
+        while cut_off := tuple(self._cut_off(question, others)):
+            if self._clock.steady_s() >= deadline_s:
+                break
+            self._clock.sleep_s(POLL_S)
+            others = self._read(question, others)
+        return cut_off
 
     def _cut_off(self, question: GateQuestion, others: Mapping[str, Sessions]) -> Iterator[str]:
         """Yield the devices below a switch that have routes from no other one above them."""

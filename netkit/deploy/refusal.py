@@ -56,7 +56,7 @@ def _partial(partial: Partial) -> Problem:
     lost = f"{loss.pairs} pairs of NICs, of hosts {_some(loss.hosts)}, do not reach each other{loss.family} any more"
     worse = [lost] if loss else []
     worse += [f"fewer equal paths from {_some(partial.narrowed)}"] if partial.narrowed else []
-    worse += [f"hosts {_some(partial.moved)} lose a network beside the rails"] if partial.moved else []
+    worse += [f"{_some(partial.moved)} cut off from a network beside the rails"] if partial.moved else []
     names = ",".join(partial.missing)
     unread = f"restore access to {names}, which could not be read, or deploy with --disruptive"
     what = f"this leaves the fabric worse than it was: {'; '.join(worse)}"

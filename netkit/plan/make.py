@@ -43,7 +43,8 @@ ROUTING_WORDS = re.compile(
 )
 """Words in the paths of everything that affects routes on any NOS; extra matches only cost time."""
 NO_ROUTING = re.compile(r"description|qos|mtu|ecn|pfc|buffer|queue", re.IGNORECASE)
-NEIGHBOR_FILTER = re.compile(r"neighbor \S+ (?:prefix-list|distribute-list|filter-list|route-map) ")
+FILTER = re.compile(r"(?:prefix|distribute|filter)[-_]list|[-_]map\b|redistribute", re.IGNORECASE)
+"""In the lines of any NOS that hold back routes or add some."""
 MOST_NAMED = 5
 NOT_ASKED = "its configuration was not read"
 NOTHING_READ = "none of its files was read"
@@ -389,7 +390,7 @@ def _unmodelled(running: Router | HostRoutes) -> Iterator[str]:
         for name in used:
             for clause in running.route_maps.get(name, ()):
                 yield from (f"route-map {name} {clause.number}: {line}" for line in clause.unknown)
-        yield from filter(NEIGHBOR_FILTER.match, running.unknown)
+        yield from map(masked_line, filter(FILTER.search, running.unknown))
         if running.v6:
             yield from _unmodelled(running.v6)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from netkit.plan.model import Plan, ReachabilityLoss, Step
+from netkit.plan.model import Partial, Plan, ReachabilityLoss, Step
 from netkit.platforms.config import Path
 from netkit.platforms.ownership import SEPARATOR
 from netkit.platforms.routing import PrefixListEntry
@@ -53,6 +53,8 @@ def worst_state(plan: Plan) -> str:
         if step is None:
             return f"outage: {_cut_off(plan.worst)}, also after the deploy"
         return f"outage in step {step.number} ({listed(step.devices)}): {loss(plan.worst)}"
+    if plan.partial:
+        return f"worse than before: {_worse(plan.partial)}"
     narrow = [step for step in plan.steps if step.paths < step.paths_before]
     if narrow:
         step = min(narrow, key=lambda one: one.paths)
@@ -71,6 +73,13 @@ def _cut_off(lost: ReachabilityLoss) -> str:
     return f"{counted(lost.pairs, 'pair')} of NICs of {listed(lost.hosts)} no longer reach each other{lost.family}"
 
 
+def _worse(partial: Partial) -> str:
+    lost = [_cut_off(partial.loss)] if partial.loss else []
+    narrowed = [f"fewer equal paths from {listed(partial.narrowed)}"] if partial.narrowed else []
+    moved = [f"{listed(partial.moved)} cut off from a network beside the rails"] if partial.moved else []
+    return "; ".join([*lost, *narrowed, *moved])
+
+
 def _outages(plan: Plan) -> Iterator[str]:
     for step in plan.steps:
         for lost in (step.during, step.after):
@@ -79,12 +88,8 @@ def _outages(plan: Plan) -> Iterator[str]:
     if plan.gone:
         yield f"ends by intent: {_cut_off(plan.gone)}"
     if plan.partial is not None:
-        lost, missing = plan.partial.loss, listed(plan.partial.missing)
-        narrowed, moved = plan.partial.narrowed, plan.partial.moved
-        worse = [_cut_off(lost)] if lost else []
-        worse += [f"fewer equal paths from {listed(narrowed)}"] if narrowed else []
-        worse += [f"{listed(moved)} lose a network beside the rails"] if moved else []
-        yield f"worse than before: {'; '.join(worse)}"
+        missing = listed(plan.partial.missing)
+        yield f"worse than before: {_worse(plan.partial)}"
         yield f"  {missing} could not be read" if plan.partial.is_unread else f"  change these with it: {missing}"
     if plan.unknown:
         yield f"not read, and known from no run: {listed(plan.unknown)}; taken to carry nothing"

@@ -512,10 +512,11 @@ class FamilyNetwork:
             self._sent[table] = self._sent_by(table)
         to_leaf, on_link = self._sent[table]
         # A leaf bridges the ports of one SVI, and no others, whatever its own address is.
-        svi = nic.svi[self._phase(state, nic.leaf)]
-        bridged = self._on_svi.get((nic.leaf, self._phase(state, nic.leaf), svi), 0) if svi else 1 << index
+        phase = self._phase(state, nic.leaf)
+        svi = nic.svi[phase]
+        bridged = self._on_svi[nic.leaf, phase, svi] & there if svi else 1 << index & attached
         routed = to_leaf & delivered[nic.leaf] if attached >> index & 1 else 0
-        return routed | (on_link & bridged & there)
+        return routed | (on_link & bridged)
 
     def _sent_by(self, table: Table) -> tuple[int, int]:
         """The groups a host sends to its leaf, and those it takes to be on-link."""

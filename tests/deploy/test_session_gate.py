@@ -146,8 +146,14 @@ def test_a_spine_is_not_changed_if_a_leaf_has_routes_from_no_other(prefixes: int
     if prefixes is None:
         del bed.leaves["leaf03"].prefixes[other]
     answer = bed.ask(Moment.BEFORE)
-    line = "leaf03: it has routes from no other switch: the change would cut it off; deploy with --disruptive to go on"
+    line = "leaf03: it has routes from no other switch: the change would cut it off; --disruptive goes on"
     assert (answer.verdict, answer.reasons) == ("worse", (line,))
+    began_s = bed.time.now_s
+    bed.leaves["leaf03"].later = {began_s + 5: dict.fromkeys(UPLINKS["leaf03"], 5)}  # an earlier change is settling
+    assert bed.ask(Moment.BEFORE).is_healthy
+    assert began_s + 5 <= bed.time.now_s <= began_s + 6
+    bed.leaves["leaf03"].later = {}
+    bed.leaves["leaf03"].prefixes[other] = 0
     assert bed.ask(Moment.BEFORE, may_lose_paths=True).is_healthy
     assert bed.ask(Moment.BEFORE, Risk.LOW).is_healthy
     bed.interrupted = frozenset(port.name for port in FABRIC.switch(SPINE).ports if port.peer != "leaf03")

@@ -397,6 +397,8 @@ def test_a_switch_that_was_not_read_keeps_what_it_is_known_to_run(platform: str)
     assert as_before.partial is not None
     assert as_before.partial.missing == (name,)
     assert as_before.partial.is_unread
+    cut_off = "outage: 2 pairs of NICs of gpu11, gpu12 no longer reach each other, also after the deploy"
+    assert worst_state(as_before) == cut_off
     assert words_of(as_before.partial.loss) == (2, {"gpu11", "gpu12"}, {("rail0", "rail1")})
     assert [one.partial for one in (as_intended, unknown)] == [None, None]
     assert [one.unknown for one in (as_before, as_intended, unknown)] == [(), (), (name,)]
@@ -427,6 +429,12 @@ def test_a_limit_that_takes_a_path_away_names_what_has_to_change_with_it(
     expected = Partial(ReachabilityLoss(), missing, ("leaf01", "leaf02", "spine01"))
     assert part.partial == (expected if missing else None)
     assert planning.read(planning.write(part)) == part
+    worse = "worse than before: fewer equal paths from leaf01, leaf02, spine01"
+    if names == ["spine01"]:
+        assert list(step_lines(part))[:2] == [worse, "  change these with it: leaf01, leaf02"]
+        unread = replace(part, partial=replace(expected, is_unread=True))
+        assert list(step_lines(unread))[:2] == [worse, "  leaf01, leaf02 could not be read"]
+        assert worst_state(part) == worse
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -449,6 +457,17 @@ def test_a_leaf_bridges_only_the_ports_of_its_vlan(
     assert part.partial is not None
     assert part.partial.missing == missing
     assert words_of(part.partial.loss) == (1, {"gpu11", "gpu12"}, {("rail0", "rail0")})
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_leaves_without_configuration_change_together_below_hosts_that_have_it(platform: str) -> None:
+    """A leaf without its VLAN bridges nothing, whatever the hosts take to be on their link."""
+    found = transition(platform, EDITS["vlan"], EDITS["vlan"])
+    there = {name: found.running[name] for name in found.intended}
+    there |= {name: Running(dict.fromkeys(found.intended[name])) for name in ("leaf01", "leaf02")}
+    plan = planning.make(found.fabrics[-1], there, found.intended)
+    assert [step.devices for step in plan.steps] == [("leaf01",), ("leaf02",)]
+    assert not plan.worst
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
