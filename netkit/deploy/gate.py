@@ -83,6 +83,9 @@ class Prediction(Protocol):
     def reaches(self, source: Address, target: Address) -> bool:
         """Whether two host addresses reach each other in both directions."""
 
+    def will_reach(self, source: Address, target: Address) -> bool:
+        """Whether a later step of the deploy brings back a pair that is out of reach now."""
+
 
 @dataclass(frozen=True, slots=True)
 class GateQuestion:
@@ -370,7 +373,7 @@ class HostGate:
     A rail that is configured after the change must match its files, unless it had no carrier before. Where the
     leaf, a far host on the rail, or one across rails answered before, at least one address of that group must answer
     after: hosts change together, and any may fail for its own reasons. A rail without answers before may stay so, and
-    what is predicted to be out of reach for now need not answer.
+    what a later step of the deploy is predicted to bring back need not answer.
     """
 
     def __init__(self, fabric: Fabric, others: Gate, *, clock: DeployClock = CLOCK) -> None:
@@ -424,11 +427,15 @@ def _worse(state: RailState, before: Before, far: Mapping[str, Called]) -> Itera
 
 
 def _due(groups: Called, source: Address, prediction: Prediction | None) -> Called:
-    """The addresses that can answer by prediction; the leaf cannot if no other can, as one end is still to change."""
+    """The addresses that have to answer now; not the leaf if all others are to come back later."""
     if prediction is None:
         return groups
-    far = {what: tuple(to for to in group if prediction.reaches(source, to)) for what, group in groups.items()}
-    is_cut_off = any(map(len, (group for what, group in groups.items() if what != NO_LEAF))) and not any(far.values())
+    far = {
+        what: tuple(to for to in group if not prediction.will_reach(source, to))
+        for what, group in groups.items()
+        if what != NO_LEAF
+    }
+    is_cut_off = any(groups[what] for what in far) and not any(far.values())
     return far if is_cut_off else {**far, NO_LEAF: groups[NO_LEAF]}
 
 

@@ -1,6 +1,6 @@
 """The context of a deploy, shared by all its parts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nornir.core.plugins.runners import RunnerPlugin
@@ -43,13 +43,14 @@ class PlannedReachability:
         While others of its step still have to change, what the step before lost may be lost as well.
         """
         steps = self._plan.steps
-        lost = [self._plan.gone, self._plan.partial.loss] if self._plan.partial else [self._plan.gone]
+        gone = [self._plan.gone, self._plan.partial.loss] if self._plan.partial else [self._plan.gone]
+        lost: list[ReachabilityLoss] = []
         for place, step in enumerate(steps):
             if device in step.devices and (step.stage == "finish") is is_finishing:
                 is_whole = done.issuperset(name for name in step.devices if name != device)
                 lost += [step.after] if is_whole or not place else [step.after, steps[place - 1].after]
-        losses = tuple(one for one in lost if one)
-        return LostPairs(self._nic, losses) if losses else None
+        for_now, for_good = (tuple(filter(None, losses)) for losses in (lost, gone))
+        return LostPairs(self._nic, for_now, for_good) if for_now or for_good else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +58,20 @@ class LostPairs:
     """Pairs of NICs that lose each other. An address that the fabric no longer knows reaches nothing."""
 
     nic: Mapping[str, tuple[str, str]]
-    losses: tuple[ReachabilityLoss, ...]
+    for_now: tuple[ReachabilityLoss, ...]
+    for_good: tuple[ReachabilityLoss, ...]
 
     def reaches(self, source: str, target: str) -> bool:
+        is_known = {source, target} <= self.nic.keys()
+        return is_known and not self._is_among((*self.for_now, *self.for_good), source, target)
+
+    def will_reach(self, source: str, target: str) -> bool:
+        return self._is_among(self.for_now, source, target) and not self._is_among(self.for_good, source, target)
+
+    def _is_among(self, losses: Iterable[ReachabilityLoss], source: str, target: str) -> bool:
         ends = [self.nic[address] for address in (source, target) if address in self.nic]
         hosts, interfaces = {host for host, _ in ends}, [interface for _, interface in ends]
-        return len(ends) == 2 and not any(
-            loss.may_have_lost(hosts, interfaces, is_ipv6=":" in source) for loss in self.losses
-        )
+        return any(loss.may_have_lost(hosts, interfaces, is_ipv6=":" in source) for loss in losses)
 
 
 @dataclass(frozen=True)

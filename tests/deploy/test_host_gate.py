@@ -39,12 +39,16 @@ def others(question: GateQuestion) -> GateAnswer:
 
 @dataclass
 class Lost:
-    """A prediction that some addresses are out of reach."""
+    """A prediction that some addresses are out of reach, until a later step or for good."""
 
     addresses: Collection[str]
+    is_for_good: bool = False
 
     def reaches(self, _source: str, target: str) -> bool:
         return target in OWNERS and target not in self.addresses
+
+    def will_reach(self, _source: str, target: str) -> bool:
+        return target in self.addresses and not self.is_for_good
 
 
 def judged(
@@ -111,7 +115,7 @@ def test_what_answered_before_must_answer_and_one_host_of_a_kind_is_enough() -> 
     assert judged(WELL, WELL).is_healthy  # none answered before
 
 
-def test_what_is_predicted_to_be_out_of_reach_need_not_answer() -> None:
+def test_what_a_later_step_brings_back_need_not_answer() -> None:
     leaf, far, other, across, another = called()
     before = replace(WELL, answers=(leaf, far, across))
     assert judged(before, replace(WELL, answers=(leaf, across)), prediction=Lost({far, other})).is_healthy
@@ -120,6 +124,7 @@ def test_what_is_predicted_to_be_out_of_reach_need_not_answer() -> None:
     )
     assert judged(before, WELL, prediction=Lost({far, other, across, another})).is_healthy
     assert not judged(before, WELL, prediction=Lost({})).is_healthy
+    assert not judged(before, WELL, prediction=Lost({far, other, across, another}, is_for_good=True)).is_healthy
 
 
 def test_it_waits_for_rails_that_come_back() -> None:

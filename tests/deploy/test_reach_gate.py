@@ -114,6 +114,9 @@ class Model:
     def reaches(self, source: str, target: str) -> bool:
         return not {source, target} & self.gone
 
+    def will_reach(self, source: str, target: str) -> bool:
+        return not self.reaches(source, target)
+
 
 def far_of(device: str, host: str, interface: str) -> dict[str, str]:
     """The remote hosts that a NIC pings for a change: address → host."""
