@@ -189,28 +189,27 @@ class Order:
         switches = tuple(self.carriers)
         since, until = (self.network.paths(state, switches) for state in (NetworkState(), whole))
 
-        def worse_with(others: Sequence[str]) -> tuple[Rows, set[str]]:
+        def worse_with(others: Sequence[str]) -> tuple[ReachabilityLoss, set[str]]:
             """The pairs that are lost; if none are, the switches with fewer ports towards a leaf than in both."""
             state = self._with(others)
-            lost = self._lost(wanted, self.network.outlook(state))
-            if any(lost):
-                return lost, set()
+            loss = self._loss(self._lost(wanted, self.network.outlook(state)))
+            if loss:
+                return loss, set()
             now = self.network.paths(state, switches)
             less, less_in_the_end = (
                 {(name, leaf) for name, leaf, _ in self.network.narrower(paths, now, self._served)}
                 for paths in (since, until)
             )
-            return lost, {name for name, _ in less & less_in_the_end}
+            return loss, {name for name, _ in less & less_in_the_end}
 
-        lost, narrowed = worse_with(())
-        if not any(lost) and not narrowed:
+        loss, narrowed = worse_with(())
+        if not loss and not narrowed:
             return None
         for name in missing[:MOST_TRIED]:
             rest = [one for one in missing if one != name]
-            still_lost, still_narrowed = worse_with(rest)
-            if not any(still_lost) and not still_narrowed:
+            if not any(worse_with(rest)):
                 missing = rest
-        return Partial(self._loss(lost), tuple(missing), tuple(sorted(narrowed, key=lambda one: natural((one,)))))
+        return Partial(loss, tuple(missing), tuple(sorted(narrowed, key=lambda one: natural((one,)))))
 
     def _with(self, others: Iterable[str]) -> NetworkState:
         """The state in which other devices have changed as well."""
