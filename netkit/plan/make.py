@@ -30,7 +30,7 @@ from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
 from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare, natural
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES, SEPARATOR
-from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
+from netkit.platforms.routing import RetainedRouting, Router
 from netkit.routing.designed import router_of
 
 Known = MutableMapping[str, str]
@@ -43,8 +43,6 @@ ROUTING_WORDS = re.compile(
 )
 """Words in the paths of everything that affects routes on any NOS; extra matches only cost time."""
 NO_ROUTING = re.compile(r"description|qos|mtu|ecn|pfc|buffer|queue", re.IGNORECASE)
-FILTER = re.compile(r"(?:prefix|distribute|filter)[-_]list|[-_]map\b|redistribute", re.IGNORECASE)
-"""In the lines of any NOS that hold back routes or add some."""
 MOST_NAMED = 5
 NOT_ASKED = "its configuration was not read"
 NOTHING_READ = "none of its files was read"
@@ -207,8 +205,7 @@ def _has_rails(fabric: Fabric, name: str) -> bool:
 def _unread(fabric: Fabric, switch: Switch) -> DevicePlan:
     """A switch of which nothing is known: nothing may depend on its sessions."""
     intended = router_of(fabric, switch)
-    v6 = intended.v6 and replace(intended.v6, neighbors=())
-    routing = RoutingChange(replace(intended, neighbors=(), external=(), v6=v6), intended)
+    routing = RoutingChange(intended.without_sessions(), intended)
     nothing = (), Risk.NONE, Strategy(NOTHING), Blast(), "", ""
     return DevicePlan(switch.name, switch.role, switch.platform, switch.version, *nothing, routing=routing)
 
@@ -338,7 +335,8 @@ def _planned(
         touched = blast.of_host(device, found.changes, found.running, model.risks)
     # The model of routing knows the rails only.
     routing = None if isinstance(device, Switch) and device.access else _routing(device, model, found, touched)
-    if routing is not None and (unmodelled := tuple(dict.fromkeys(_unmodelled(routing.running)))):
+    doubts = routing.running.unknown_filters() if routing and isinstance(routing.running, Router) else ()
+    if unmodelled := tuple(dict.fromkeys(map(masked_line, doubts))):
         some = "; ".join(unmodelled[:MOST_NAMED])
         warnings = (*warnings, f"the order does not know what this does to routes ({len(unmodelled)}): {some}")
     return DevicePlan(
@@ -381,18 +379,6 @@ def _routing(
         return RoutingChange(running, intended)
     through = detours(model, found, running, intended, is_spine=device.role == "spine")
     return RoutingChange(running, intended, tuple(through))
-
-
-def _unmodelled(running: Router | HostRoutes) -> Iterator[str]:
-    """Yield the filters of routes that a switch runs and the model of routing does not know."""
-    if isinstance(running, Router):
-        used = dict.fromkeys(name for side in running.sessions for name in (side.inbound, side.outbound))
-        for name in used:
-            for clause in running.route_maps.get(name, ()):
-                yield from (f"route-map {name} {clause.number}: {line}" for line in clause.unknown)
-        yield from map(masked_line, filter(FILTER.search, running.unknown))
-        if running.v6:
-            yield from _unmodelled(running.v6)
 
 
 def _pair(platform: str, running: Running, intended: Files) -> str:

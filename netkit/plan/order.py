@@ -109,10 +109,18 @@ class Order:
                 self._replacing |= {name} if kept.aggregates and is_adding else set()
         left = dict(self._cables_left(every))
         routers = dict(self._routers()) | dict(self._routers_left(left))
-        self.network = Network(Cabling.of([*before, fabric], left), routers, dict(self._hosts()))
+        self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
+        cabling, hosts = Cabling.of([*before, fabric], left), dict(self._hosts())
+        whole = Network(cabling, routers, hosts)
+        self.network = whole
+        self._doubted = dict(self._doubtful(routers))
+        if self._doubted:
+            without = Network(cabling, routers | self._doubted, hosts)
+            states = NetworkState(), self._last
+            is_enough = all(whole.outlook(state).rows == without.outlook(state).rows for state in states)
+            self.network = without if is_enough else whole
         self._served = self._served_by(fabric.tier("leaf"))
         self._base = self.network.outlook(NetworkState())
-        self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
         self._goal = self.network.outlook(self._last)
         self._none = (0,) * len(self.network.groups)
         self._renumbered = renumbered(self.network.groups)
@@ -123,7 +131,7 @@ class Order:
         self._paths = _fewest_paths(self.network.outlook(NetworkState(), self._counted))
         # The routing model does not cover networks beside the rails.
         beside = {switch.name for switch in fabric.switches if switch.access}
-        self.carriers = self.network.carriers(NetworkState()) | beside
+        self.carriers = whole.carriers(NetworkState()) | beside
         """What traffic depends on before this stage."""
 
     def steps(self) -> tuple[Step, ...]:
@@ -295,6 +303,15 @@ class Order:
             else:
                 yield switch.name, (found.running, found.intended)
 
+    def _doubtful(self, routers: Mapping[str, Sequence[Router]]) -> Iterator[tuple[str, Sequence[Router]]]:
+        """Yield spines with filters outside the model, as they are if those hold back every route."""
+        for switch in self._fabric.switches:
+            if switch.role != "leaf" and switch.name in self._routing:
+                found = routers[switch.name]
+                cautious = [one.without_sessions() if any(one.unknown_filters()) else one for one in found]
+                if cautious != list(found):
+                    yield switch.name, cautious
+
     def _hosts(self) -> Iterator[tuple[str, Sequence[HostRoutes]]]:
         plan, plan_v6 = RoutePlan(self._fabric), RoutePlan(self._fabric, 6)
         for host in self._existing(self._fabric.hosts):
@@ -352,7 +369,7 @@ class Order:
         idle: list[str] = []
         groups: list[tuple[list[str], set[str]]] = []
         of_role = [name for name in names if self.devices[name].role == role]
-        for name in sorted(of_role, key=lambda one: natural((one,))):
+        for name in sorted(of_role, key=lambda one: (one not in self._doubted, natural((one,)))):
             if name not in self.carriers:
                 idle.append(name)
                 continue

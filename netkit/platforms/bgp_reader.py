@@ -33,7 +33,7 @@ ADDITIVE = frozenset({"additive"})
 COMMUNITY_LIST = re.compile(
     r"(?:bgp|ip) community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?(permit|deny) (.+)"
 )
-HARMLESS_TO_ROUTES = ("set src ", "description ", "set metric ", "set origin ")
+HARMLESS_TO_ROUTES = ("set src ", "description ")
 CACHED = 100_000
 T = TypeVar("T")
 

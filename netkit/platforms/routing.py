@@ -4,6 +4,7 @@ Each platform parses its configuration into a `Router`, whoever wrote the config
 `RetainedRouting` into its own files. What the model cannot express is listed in `unknown`; nothing is guessed.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
@@ -11,6 +12,8 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6
 from netkit.platforms.config import Path
 
 NO_MAP = ""
+FILTER = re.compile(r"(?:prefix|distribute|filter)[-_]list|[-_]map\b|redistribute", re.IGNORECASE)
+"""In the lines of any NOS that hold back routes or add some."""
 IpAddress = IPv4Address | IPv6Address
 IpInterface = IPv4Interface | IPv6Interface
 IpNetwork = IPv4Network | IPv6Network
@@ -134,6 +137,19 @@ class Router:
             keys = ((number >> (32 - length) << (32 - length), length) for length in lengths)
             if port := next((ports[key] for key in keys if key in ports), ""):
                 yield replace(one, interface=port, address=one.interface)
+
+    def without_sessions(self) -> "Router":
+        v6 = self.v6 and replace(self.v6, neighbors=(), external=())
+        return replace(self, neighbors=(), external=(), v6=v6)
+
+    def unknown_filters(self) -> Iterator[str]:
+        """Yield the lines in use that may hold routes back, and that this model cannot express."""
+        for name in dict.fromkeys(name for side in self.sessions for name in (side.inbound, side.outbound)):
+            for clause in self.route_maps.get(name, ()):
+                yield from (f"route-map {name} {clause.number}: {line}" for line in clause.unknown)
+        yield from filter(FILTER.search, self.unknown)
+        if self.v6:
+            yield from self.v6.unknown_filters()
 
     def has(self, port: str, address: str) -> bool:
         """Whether an address is that of a port."""

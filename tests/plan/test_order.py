@@ -346,18 +346,47 @@ def test_a_step_names_what_its_switches_reach_over_fewer_ports_after_it(
     assert ('"narrowed"' in planning.write(found.plan)) == bool(fewer)  # a plan of an earlier release lacks it
 
 
-@pytest.mark.parametrize("name", ["TO-LEAVES", "TO-LEAVES-V6"])
-def test_a_plan_names_lines_of_which_the_order_knows_nothing(name: str) -> None:
-    """A match by hand may hold back every route; the order takes it to match all."""
+@pytest.mark.parametrize(
+    ("name", "by_hand"),
+    [
+        ("TO-LEAVES", "match tag 77"),
+        ("TO-LEAVES-V6", "match tag 77"),
+        ("TO-LEAVES", "set metric 100"),
+        ("TO-LEAVES", "set origin incomplete"),
+    ],
+)
+@pytest.mark.parametrize("spines", [("spine01",), ("spine02",), ("spine01", "spine02")])
+def test_nothing_depends_on_a_spine_with_lines_of_which_the_order_knows_nothing(
+    name: str, by_hand: str, spines: tuple[str, ...]
+) -> None:
+    """A match by hand may hold back every route: such a spine goes first, and the other cannot change alone."""
     found = transition("frr", EDITS["IPv6"], merged(EDITS["IPv6"], EDITS["loopbacks"]))
     there = dict(found.running)
-    text = there["spine02"].files["frr.conf"] or ""
-    by_hand = text.replace(f"route-map {name} permit 10\n", f"route-map {name} permit 10\n match tag 77\n")
-    assert by_hand != text
-    there["spine02"] = Running({**there["spine02"].files, "frr.conf": by_hand})
-    plan = planning.make(found.fabrics[-1], {one: there[one] for one in found.intended}, found.intended)
-    line = f"the order does not know what this does to routes (1): route-map {name} 10: match tag 77"
-    assert {device.name: device.warnings for device in plan.changed if device.warnings} == {"spine02": (line,)}
+    for spine in spines:
+        text = there[spine].files["frr.conf"] or ""
+        head = f"route-map {name} permit 10\n"
+        assert head in text
+        there[spine] = Running({**there[spine].files, "frr.conf": text.replace(head, f"{head} {by_hand}\n")})
+    fabric, owner = found.fabrics[-1], planning.sides_of(there, found.intended)
+
+    def plan(*names: str) -> Plan:
+        parts = [
+            {one: found.intended[one] for one in found.intended if (one in names) == is_in} for is_in in (True, False)
+        ]
+        part, rest = (planning.make(fabric, {one: there[one] for one in some}, some, is_part=True) for some in parts)
+        return planning.ordered(fabric, part, owner, others=lambda: rest)
+
+    whole = plan(*found.intended)
+    line = f"the order does not know what this does to routes (1): route-map {name} 10: {by_hand}"
+    warned = {device.name: device.warnings for device in whole.changed if device.warnings}
+    assert warned == dict.fromkeys(spines, (line,))
+    assert {step.during or step.after for step in whole.steps if step.devices[0] in spines} == {ReachabilityLoss()}
+    other = next((spine for spine in ("spine01", "spine02") if spine not in spines), "")
+    if other:
+        order = [step.devices for step in whole.steps]
+        assert order.index(spines) < order.index((other,))
+        cut_off, without = ({step.during.pairs > 0 for step in plan(spine).steps} for spine in (other, *spines))
+        assert (cut_off, without) == ({True}, {False})
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

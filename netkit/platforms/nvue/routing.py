@@ -279,8 +279,6 @@ class _Reader:
                 numbers = value.replace(",", " ").split()
                 draft.prepends += len(numbers)
                 self.prepended.append((draft, f"{line}: {value}", {as_number(number) for number in numbers}))
-            case ("set", "metric" | "origin"):
-                pass
             case _:
                 return False
         return True
