@@ -1,7 +1,9 @@
 """Reasons to refuse a plan, known before any device is contacted."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from netkit.deploy.device_rollout import POLICY_DELAY_S, RESERVED_SHARE
 from netkit.deploy.job import is_disruptive
 from netkit.deploy.model import Options
 from netkit.deploy.preflight import Task
@@ -9,6 +11,7 @@ from netkit.design.fabric import Fabric, Switch
 from netkit.errors import DeployError, Problem
 from netkit.plan import DevicePlan, Plan
 from netkit.plan.model import Partial, ReachabilityLoss
+from netkit.plan.order import is_drained_first
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import SEPARATOR
 
@@ -49,6 +52,19 @@ def _problems(
     for task in tasks.values():
         if fabric.device(task.name) is not None:
             yield from _of_task(task, fabric, options)
+    yield from _too_short(tasks, fabric, options)
+
+
+def _too_short(tasks: Mapping[str, Task], fabric: Fabric, options: Options) -> Iterator[Problem]:
+    """Yield a problem if every change would be reverted before it can be confirmed."""
+    switches = [task.plan for name, task in tasks.items() if isinstance(fabric.device(name), Switch)]
+    is_watched = options.has_drain and any(is_drained_first(planned, fabric) for planned in switches)
+    watch_s = options.watch_s if is_watched else 0
+    least = math.ceil((POLICY_DELAY_S + watch_s) / (1 - RESERVED_SHARE))
+    if switches and options.revert_s < least:
+        what = f"devices would revert within {options.revert_s} s, before "
+        what += f"they have been watched for {watch_s:g} s" if is_watched else "their filters of routes are in force"
+        yield Problem(what, f"use --confirm-within {least}{' or a shorter --watch' * is_watched}")
 
 
 def _partial(partial: Partial) -> Problem:

@@ -4,6 +4,7 @@ import json
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,13 +98,37 @@ def test_a_failure_under_traffic_drains_and_reverts_the_device(after_s: float) -
 
 def test_a_watch_ends_before_the_confirm_timer() -> None:
     with scene("asn") as found:
-        outcome = found.apply(watch_s=1000, revert_s=60)
+        for spine in ("spine01", "spine02"):
+            found.devices[spine].faults = [Fault("running_files", "slow", 1000)]
+        outcome = found.apply(watch_s=46, revert_s=60)
         assert "not enough time was left to confirm" in reason(outcome, "spine01") + reason(outcome, "spine02")
         assert {one.result for one in outcome.devices if one.device.startswith("spine")} == {
             DeviceResult.REVERTED,
             DeviceResult.NOT_STARTED,
         }
         promise.check(found, outcome)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"watch_s": 48, "revert_s": 60},
+            "devices would revert within 60 s, before they have been watched for 48 s; "
+            "use --confirm-within 62 or a shorter --watch",
+        ),
+        (
+            {"watch_s": 47, "revert_s": 7, "has_drain": False},
+            "devices would revert within 7 s, before their filters of routes are in force; use --confirm-within 8",
+        ),
+    ],
+)
+def test_a_confirm_timer_that_no_device_can_meet_is_refused(options: dict[str, Any], said: str) -> None:
+    with scene("asn") as found:
+        with pytest.raises(DeployError) as caught:
+            found.apply(**options)
+        assert str(caught.value) == said
+        assert found.connects == []
 
 
 def test_where_a_drain_ends_only_after_the_confirmation_a_failure_is_still_reported() -> None:
