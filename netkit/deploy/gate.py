@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from itertools import islice
 from threading import Lock
 from typing import Any, Literal, Protocol
 
@@ -41,7 +42,7 @@ class Moment(StrEnum):
 
 
 Address = str
-"""IPv4, without a prefix length."""
+"""Without a prefix length."""
 
 
 class RunMemory:
@@ -360,6 +361,7 @@ class SessionGate:
 
 
 NO_LEAF = "its leaf does not answer"
+OVER_IPV6 = " over IPv6"
 MOST_FAR = 2
 """Hosts that are pinged over each rail, and as many across rails: one may be down for other reasons."""
 Before = Mapping[str, Mapping[str, Any]]
@@ -383,14 +385,25 @@ class HostGate:
         host = self._fabric.device(question.device)
         if not isinstance(host, Host) or not isinstance(question.reader, RailReader):
             return self._others(question)
-        far = {
-            nic.interface: _due(called(self._fabric, host, nic), nic.address, question.prediction) for nic in host.nics
-        }
+        far = {nic.interface: dict(self._due(host, nic, question.prediction)) for nic in host.nics}
         if not question.moment.is_after:
             found = {one.interface: asdict(one) for one in question.reader.rail_states(_addresses(far))}
             is_blank = not any(one["address"] for one in found.values())
             return GateAnswer("healthy", sample=json.dumps(found), is_blank=is_blank)
         return self._await_rails(question, question.reader, far)
+
+    def _due(self, host: Host, nic: Nic, prediction: Prediction | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield what has to answer on a rail now, in each family; not the leaf if all others are to come back later."""
+        for family, source in (("", nic.address), (OVER_IPV6, nic.address_v6)):
+            leaf, groups = f"{NO_LEAF}{family}", called(self._fabric, host, nic, family) if source else {}
+            due = {
+                what: tuple(to for to in group if not (prediction and prediction.will_reach(source, to)))
+                for what, group in groups.items()
+                if what != leaf
+            }
+            if groups and (any(due.values()) or not any(groups[what] for what in due)):
+                yield leaf, groups[leaf]
+            yield from due.items()
 
     def _await_rails(self, question: GateQuestion, reader: RailReader, far: Mapping[str, Called]) -> GateAnswer:
         """Poll until all is well or the time limit is reached."""
@@ -426,30 +439,21 @@ def _worse(state: RailState, before: Before, far: Mapping[str, Called]) -> Itera
     yield from (f"{state.interface}: {one}" for one in lost)
 
 
-def _due(groups: Called, source: Address, prediction: Prediction | None) -> Called:
-    """The addresses that have to answer now; not the leaf if all others are to come back later."""
-    if prediction is None:
-        return groups
-    far = {
-        what: tuple(to for to in group if not prediction.will_reach(source, to))
-        for what, group in groups.items()
-        if what != NO_LEAF
-    }
-    is_cut_off = any(groups[what] for what in far) and not any(far.values())
-    return far if is_cut_off else {**far, NO_LEAF: groups[NO_LEAF]}
-
-
-def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
+def called(fabric: Fabric, host: Host, nic: Nic, family: str = "") -> Called:
     """What a rail probes: its leaf, and hosts on this and other rails, those behind other leaves first."""
     others = [(other, one) for other in fabric.hosts if other != host for one in other.nics]
     others.sort(key=lambda pair: (pair[1].leaf == nic.leaf, abs(pair[0].number - host.number)))
-    along = [one.address for _, one in others if one.rail == nic.rail]
-    across = [one.address for _, one in others if one.rail != nic.rail and one.leaf != nic.leaf]
-    is_routed = fabric.cross_rail == "routed"
+    along = [one for _, one in others if one.rail == nic.rail]
+    across = [one for _, one in others if one.rail != nic.rail and one.leaf != nic.leaf]
+
+    def first(nics: Iterable[Nic], most: int) -> tuple[str, ...]:
+        found = (one.address_v6 if family else one.address for one in nics)
+        return tuple(islice(filter(None, found), most))
+
     return {
-        NO_LEAF: (nic.gateway,),
-        "no far rail answers": tuple(along[:MOST_FAR]),
-        "no NIC on another rail answers": tuple(across[: MOST_FAR * is_routed]),
+        f"{NO_LEAF}{family}": (nic.gateway_v6 if family else nic.gateway,),
+        f"no far rail answers{family}": first(along, MOST_FAR),
+        f"no NIC on another rail answers{family}": first(across, MOST_FAR if fabric.cross_rail == "routed" else 0),
     }
 
 

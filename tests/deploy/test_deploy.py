@@ -114,8 +114,10 @@ def test_a_watch_ends_before_the_confirm_timer() -> None:
     [
         (
             {"watch_s": 48, "revert_s": 60},
-            "devices would revert within 60 s, before they have been watched for 48 s; "
-            "use --confirm-within 62 or a shorter --watch",
+            (
+                "devices would revert within 60 s, before they have been watched for 48 s; "
+                "use --confirm-within 62 or a shorter --watch"
+            ),
         ),
         (
             {"watch_s": 47, "revert_s": 7, "has_drain": False},

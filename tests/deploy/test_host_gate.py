@@ -7,6 +7,7 @@ import pytest
 
 from netkit.deploy import GateAnswer, GateQuestion
 from netkit.deploy.gate import HostGate, Moment
+from netkit.design.fabric import Fabric
 from netkit.errors import DeviceError
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import RailState
@@ -52,10 +53,14 @@ class Lost:
 
 
 def judged(
-    before: RailState, *after: RailState, time_limit_s: float = 0.0, prediction: Lost | None = None
+    before: RailState,
+    *after: RailState,
+    time_limit_s: float = 0.0,
+    prediction: Lost | None = None,
+    fabric: Fabric = FABRIC,
 ) -> GateAnswer:
     time = Time()
-    gate = HostGate(FABRIC, others, clock=time.clock)
+    gate = HostGate(fabric, others, clock=time.clock)
     reader = Reader(seen=[before])
     question = GateQuestion(HOST.name, Moment.BEFORE, reader, (), Risk.PORT)
     sample = gate(question)
@@ -65,9 +70,9 @@ def judged(
     return gate(replace(asked, prediction=prediction))
 
 
-def called(rail: int = 0) -> tuple[str, ...]:
+def called(rail: int = 0, fabric: Fabric = FABRIC) -> tuple[str, ...]:
     reader = Reader(seen=[WELL])
-    HostGate(FABRIC, others)(GateQuestion(HOST.name, Moment.BEFORE, reader, (), Risk.PORT))
+    HostGate(fabric, others)(GateQuestion(HOST.name, Moment.BEFORE, reader, (), Risk.PORT))
     return tuple(reader.asked[0][f"rail{rail}"])
 
 
@@ -125,6 +130,27 @@ def test_what_a_later_step_brings_back_need_not_answer() -> None:
     assert judged(before, WELL, prediction=Lost({far, other, across, another})).is_healthy
     assert not judged(before, WELL, prediction=Lost({})).is_healthy
     assert not judged(before, WELL, prediction=Lost({far, other, across, another}, is_for_good=True)).is_healthy
+
+
+def test_ipv6_is_probed_like_ipv4_and_judged_for_itself() -> None:
+    pools = {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}
+    fabric = intents.fabric(intents.values({"pools": pools}))
+    of_ipv6 = {nic.address: nic.address_v6 for host in fabric.hosts for nic in host.nics}
+    leaf, far, other, across, another, *six = called(fabric=fabric)
+    gateway = fabric.hosts[0].nics[0].gateway_v6
+    assert six == [gateway, *(of_ipv6[one] for one in (far, other, across, another))]
+    before = replace(WELL, answers=(leaf, far, across, *six))
+    after = replace(WELL, answers=(leaf, far, across))
+    head, hosts = f"{HOST.name}: rail0: ", [", ".join(sorted(six[start : start + 2])) for start in (1, 3)]
+    expected = (
+        f"{head}its leaf does not answer over IPv6 any more; before, {gateway} did",
+        f"{head}no far rail answers over IPv6 any more; before, {hosts[0]} did",
+        f"{head}no NIC on another rail answers over IPv6 any more; before, {hosts[1]} did",
+    )
+    assert judged(before, after, fabric=fabric).reasons == expected
+    assert judged(before, after, fabric=fabric, prediction=Lost(six[1:])).is_healthy
+    lost = judged(before, replace(after, answers=tuple(six)), fabric=fabric, prediction=Lost(six[1:]))
+    assert lost.reasons == judged(before, replace(WELL, answers=tuple(six)), fabric=fabric).reasons
 
 
 def test_it_waits_for_rails_that_come_back() -> None:
