@@ -84,12 +84,21 @@ def nic_tables(
 
 
 def _private(hosts: Mapping[str, Sequence[HostRoutes]]) -> frozenset[Prefix]:
-    """The prefixes of links that one NIC shares with its leaf alone."""
-    owners: dict[Prefix, set[tuple[str, str]]] = defaultdict(set)
-    for host, variants in hosts.items():
-        for rail in (rail for routes in variants for rail in routes.rails):
-            for address in rail.addresses:
-                owners[prefix_of(address.network)].add((host, rail.interface))
+    """The prefixes of links that one NIC shares with its leaf alone: no other has an address in them."""
+    addresses = {
+        (host, rail.interface, one)
+        for host, variants in hosts.items()
+        for routes in variants
+        for rail in routes.rails
+        for one in rail.addresses
+    }
+    found = {prefix_of(one.network) for _, _, one in addresses}
+    owners: dict[Prefix, set[tuple[str, str]]] = {prefix: set() for prefix in found}
+    lengths = {length for _, length in found}
+    for host, interface, one in addresses:
+        for prefix in ((network_address(number_of(one.ip), length), length) for length in lengths):
+            if prefix in owners:
+                owners[prefix].add((host, interface))
     return frozenset(prefix for prefix, names in owners.items() if len(names) == 1)
 
 

@@ -320,6 +320,39 @@ def designed(fabric: Fabric) -> tuple[dict[str, Sequence[Router]], dict[str, Seq
     )
 
 
+def test_hosts_of_one_vlan_reach_each_other_although_the_lengths_of_their_networks_differ() -> None:
+    fabric = small.fabric(small.values({"attachment": "vlan"}))
+    routers, hosts = designed(fabric)
+    name = fabric.hosts[0].name
+    longer = tuple(
+        replace(
+            rail,
+            addresses=tuple(IPv4Interface(f"{one.ip}/{one.network.prefixlen - 1}") for one in rail.addresses),
+            routes=tuple(
+                replace(one, prefix=one.prefix.supernet()) if one.prefix == rail.addresses[0].network else one
+                for one in rail.routes
+            ),
+        )
+        for rail in hosts[name][0].rails
+    )
+
+    def pairs(found: Mapping[str, Sequence[HostRoutes]]) -> set[tuple[str, str]]:
+        network = Network(Cabling.of([fabric]), routers, found)
+        outlook = network.outlook(NetworkState())
+        names = [[f"{nic.host}:{nic.interface}" for nic in group.nics] for group in network.groups]
+        return {
+            (one, other)
+            for row, near in zip(outlook.rows, names, strict=True)
+            for index, far in enumerate(names)
+            if row >> index & 1
+            for one in near
+            for other in far
+            if one != other
+        }
+
+    assert pairs({**hosts, name: (replace(hosts[name][0], rails=longer),)}) == pairs(hosts) != set()
+
+
 def reachable_leaves(network: Network, state: NetworkState) -> set[tuple[str, str]]:
     """The pairs of leaves whose hosts' packets arrive."""
     outlook = network.outlook(state)
