@@ -54,6 +54,8 @@ CLOSING_S = 1
 """About how long packets over an ending session are lost if other paths remain: 0.2 s in the lab."""
 MOST_TRIED = 40
 """Devices left out by a limit that are each tested for whether they are needed."""
+MOST_COMPARED = 64
+"""Devices that change, up to which several orders are compared."""
 UNKNOWN_ASN = 4_294_967_294
 """The AS of a switch in no fabric whose neighbors accept any other AS: the last private one."""
 NOTHING_LOST = ReachabilityLoss()
@@ -136,12 +138,12 @@ class Order:
 
     def steps(self) -> tuple[Step, ...]:
         """The best order: each device once if that is safe, else in two stages."""
-        once = self.sequence(dict.fromkeys(self.devices, INTENDED))
+        once = self.best_sequence(dict.fromkeys(self.devices, INTENDED))
         if not self.kept or not any(step.after or self._replacing.intersection(step.devices) for step in once):
             return _numbered(once)
         phases = {name: BOTH if name in self.kept else INTENDED for name in self.devices}
-        second = self._second_stage(phases).sequence(dict.fromkeys(self.kept, INTENDED), phases)
-        twice = [*self.sequence(phases), *second]
+        second = self._second_stage(phases).best_sequence(dict.fromkeys(self.kept, INTENDED), phases)
+        twice = [*self.best_sequence(phases), *second]
         return _numbered(twice if _weight(twice) < _weight(once) else once)
 
     def _second_stage(self, phases: Mapping[str, int]) -> "Order":
@@ -330,8 +332,25 @@ class Order:
 
     # Sequences
 
-    def sequence(self, targets: Mapping[str, int], phases: Mapping[str, int] | None = None) -> list[Step]:
-        """Steps that lead all devices to their targets: each time the first group that loses nothing."""
+    def best_sequence(self, targets: Mapping[str, int], phases: Mapping[str, int] | None = None) -> list[Step]:
+        """Steps that lead all devices to their targets.
+
+        The least loss at each step may cost more later: where one is lost, tier by tier is tried as well, from below
+        and from above.
+        """
+        found = self.sequence(targets, phases)
+        if len(targets) > MOST_COMPARED or not any(step.after or step.during for step in found):
+            return found
+        from_above = (*reversed(SWITCH_ROLES), "host")
+        return min((found, *(self.sequence(targets, phases, roles) for roles in (ROLES, from_above))), key=_weight)
+
+    def sequence(
+        self, targets: Mapping[str, int], phases: Mapping[str, int] | None = None, tiers: Sequence[str] = ()
+    ) -> list[Step]:
+        """Steps that lead all devices to their targets: each time the first group that loses nothing.
+
+        With `tiers`, each tier is finished before the next one.
+        """
         state = dict(phases or {})
         steps: list[Step] = []
         canary = self._canary(state, targets)
@@ -340,9 +359,9 @@ class Order:
             state |= {name: targets[name] for name in canary.devices}
         todo = [name for name in targets if canary is None or name not in canary.devices]
         waiting: dict[str, list[tuple[str, ...]]] = {role: self._groups(role, todo) for role in ROLES}
-        while roles := [role for role in ROLES if waiting[role]]:
+        while roles := [role for role in tiers or ROLES if waiting[role]]:
             best: tuple[Step, str] | None = None
-            for role in roles:
+            for role in roles[:1] if tiers else roles:
                 step = self.step(state, waiting[role][0], targets)
                 if best is None or _cost(step) < _cost(best[0]):
                     best = step, role

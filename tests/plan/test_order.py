@@ -407,6 +407,20 @@ def test_hosts_change_after_their_leaves_where_that_costs_no_more(platform: str)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
+def test_ipv6_that_does_not_change_leads_to_no_second_stage(platform: str) -> None:
+    """The step that loses least leads to a greater loss here: tier by tier, all change in a single stage."""
+    ends = [
+        [merged(EDITS["vlan"], EDITS[name], families) for name in ("lower ceilings", "higher ceilings")]
+        for families in ({}, EDITS["IPv6"])
+    ]
+    alone, both = (transition(platform, *one) for one in ends)
+    for found in (alone, both):
+        assert [step.stage for step in found.plan.steps] == [""] * 5
+        assert sum(step.after.pairs for step in found.plan.steps) == 2
+    assert_loses_only_what_it_names(both)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_switch_that_was_not_read_keeps_what_it_is_known_to_run(platform: str) -> None:
     found = needs_order(platform, "higher ceilings")
     fabric, name = found.fabrics[-1], "leaf02"
