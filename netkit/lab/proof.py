@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import IO, Any
 
@@ -278,22 +278,38 @@ def _output(ping: _Running) -> str:
 
 
 PATIENCE_S = 300.0
-HEADERS_BYTES = 28
-"""Of IPv4 and ICMP."""
+HEADERS_BYTES, HEADERS_V6_BYTES = 28, 48
+"""Of IPv4 or IPv6, and ICMP."""
 TRY = """try() {
-  for n in 1 2 3 4 5 6; do ping -q -n -c 1 -W 1 $SIZE -I $1 -I $2 $3 >/dev/null 2>&1 && return; sleep 0.2; done
+  [ $4 = 0 ] && size= || size="-M do -s $4"
+  for n in 1 2 3 4 5 6; do ping -q -n -c 1 -W 1 $size -I $1 -I $2 $3 >/dev/null 2>&1 && return; sleep 0.2; done
   echo "$1 $2 $3"
 }"""
 
 
 @dataclass(frozen=True, slots=True)
 class NicPing:
-    """A ping from a NIC to a NIC."""
+    """A ping from a NIC to a NIC, over IPv4 or IPv6."""
 
     host: str
     nic: Nic
     to_host: str
     to_nic: Nic
+    is_ipv6: bool = False
+
+    @property
+    def source(self) -> str:
+        return self.nic.address_v6 if self.is_ipv6 else self.nic.address
+
+    @property
+    def destination(self) -> str:
+        return self.to_nic.address_v6 if self.is_ipv6 else self.to_nic.address
+
+
+def _over_each_family(trip: NicPing) -> Iterator[NicPing]:
+    yield trip
+    if trip.nic.address_v6 and trip.to_nic.address_v6:
+        yield replace(trip, is_ipv6=True)
 
 
 def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[NicPing]:
@@ -304,7 +320,7 @@ def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[NicPing]:
             for other in fabric.hosts:
                 for far in other.nics if other.name != host.name else ():
                     if (far.rail != nic.rail) is is_across and far.leaf in known[nic.leaf]:
-                        yield NicPing(host.name, nic, other.name, far)
+                        yield from _over_each_family(NicPing(host.name, nic, other.name, far))
 
 
 def some_trips(fabric: Fabric) -> Iterator[NicPing]:
@@ -319,7 +335,7 @@ def some_trips(fabric: Fabric) -> Iterator[NicPing]:
             for rail in dict.fromkeys((nic.rail, across if fabric.cross_rail == "routed" else nic.rail)):
                 far = next((nic for nic in other.nics if nic.rail == rail), None)
                 if other.name != host.name and far and far.leaf in known[nic.leaf]:
-                    yield NicPing(host.name, nic, other.name, far)
+                    yield from _over_each_family(NicPing(host.name, nic, other.name, far))
 
 
 def sampled(trips: Sequence[NicPing], most: int | None) -> Sequence[NicPing]:
@@ -332,26 +348,26 @@ def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[NicPing], packet_by
     by_host: dict[str, list[NicPing]] = {}
     for trip in trips:
         by_host.setdefault(trip.host, []).append(trip)
-    size = f"-M do -s {packet_bytes - HEADERS_BYTES}" if packet_bytes > HEADERS_BYTES else ""
     with ThreadPoolExecutor(ASKERS) as pool:
-        answers = pool.map(lambda item: list(_unreached_from(nodes[item[0]], item[1], size)), by_host.items())
+        answers = pool.map(lambda item: list(_unreached_from(nodes[item[0]], item[1], packet_bytes)), by_host.items())
         return [shortfall for found in answers for shortfall in found]
 
 
-def _unreached_from(node: LiveNode, trips: list[NicPing], size: str) -> Iterator[Shortfall]:
+def _unreached_from(node: LiveNode, trips: list[NicPing], packet_bytes: int) -> Iterator[Shortfall]:
     """Ping from all NICs of a host in parallel, from each NIC one destination after the other."""
-    words = {f"{trip.nic.interface} {trip.nic.address} {trip.to_nic.address}": trip for trip in trips}
+    words = {f"{trip.nic.interface} {trip.source} {trip.destination}": trip for trip in trips}
     by_nic: dict[str, list[str]] = {}
     for text, trip in words.items():
-        by_nic.setdefault(trip.nic.interface, []).append(f"try {text}")
+        size = max(0, packet_bytes - (HEADERS_V6_BYTES if trip.is_ipv6 else HEADERS_BYTES))
+        by_nic.setdefault(trip.nic.interface, []).append(f"try {text} {size}")
     rounds = [f"({'; '.join(lines)}) &" for lines in by_nic.values()]
-    large = " to whole packets" if size else ""
-    done = node.run("sh", "-s", stdin="\n".join([f"SIZE='{size}'", TRY, *rounds, "wait"]), timeout_s=PATIENCE_S)
+    large = " to whole packets" if packet_bytes else ""
+    done = node.run("sh", "-s", stdin="\n".join([TRY, *rounds, "wait"]), timeout_s=PATIENCE_S)
     if done.exit_code != 0:
         yield Shortfall(node.name, f"the pings did not end: {done.stderr.strip()}")
     for line in done.stdout.splitlines():
         trip = words[line]
-        what = f"no answer{large} from {trip.to_host} on rail {trip.to_nic.rail} ({trip.to_nic.address})"
+        what = f"no answer{large} from {trip.to_host} on rail {trip.to_nic.rail} ({trip.destination})"
         yield Shortfall(node.name, what, trip.nic.interface)
 
 
@@ -386,11 +402,16 @@ def _with_pings(
         found.append(f"{passed} of {len(across)} trips across rails succeed; the design blocks them")
     return {
         "shortfalls": found,
-        "own": len(own),
-        "across": len(across),
-        "own_trips": len(every_own),
-        "across_trips": len(every_across),
-        "beyond": len([trip for trip in (*own, *across) if trip.nic.leaf != trip.to_nic.leaf]),
+        "own": _pairs(own),
+        "across": _pairs(across),
+        "own_trips": _pairs(every_own),
+        "across_trips": _pairs(every_across),
+        "beyond": _pairs(trip for trip in (*own, *across) if trip.nic.leaf != trip.to_nic.leaf),
         "is_blocked": fabric.cross_rail == "blocked",
         "packet_bytes": packet_bytes,
     }
+
+
+def _pairs(trips: Iterable[NicPing]) -> int:
+    """The number of pairs of NICs, whatever the families."""
+    return len({replace(trip, is_ipv6=False) for trip in trips})

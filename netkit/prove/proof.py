@@ -18,6 +18,7 @@ from netkit.platforms.change import Risk
 SAME_LEAF, SAME_UNIT, ACROSS = "same leaf", "same unit", "across units"
 SCOPES = (SAME_LEAF, SAME_UNIT, ACROSS)
 MOST_PER_SCOPE = 16
+OVER_IPV6 = " over IPv6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,11 @@ def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOP
 
 
 def _stays(nics: Mapping[tuple[str, str], Nic], trip: NicPing) -> bool:
-    ends = ((trip.host, trip.nic), (trip.to_host, trip.to_nic))
-    known = [(nics.get((host, nic.interface)), nic) for host, nic in ends]
-    return all(was is not None and (was.address, was.leaf) == (nic.address, nic.leaf) for was, nic in known)
+    was, far_was = nics.get((trip.host, trip.nic.interface)), nics.get((trip.to_host, trip.to_nic.interface))
+    if was is None or far_was is None or (was.leaf, far_was.leaf) != (trip.nic.leaf, trip.to_nic.leaf):
+        return False
+    before = replace(trip, nic=was, to_nic=far_was)
+    return (before.source, before.destination) == (trip.source, trip.destination)
 
 
 def _scope(fabric: Fabric, trip: NicPing) -> str:
@@ -57,8 +60,9 @@ def _scope(fabric: Fabric, trip: NicPing) -> str:
 
 
 def _call(trip: NicPing) -> TrafficPair:
-    name = f"{trip.host}:{trip.nic.interface} → {trip.to_host}:{trip.to_nic.interface}"
-    return TrafficPair(name, trip.host, trip.nic.interface, trip.nic.address, trip.to_nic.address)
+    family = OVER_IPV6 if trip.is_ipv6 else ""
+    name = f"{trip.host}:{trip.nic.interface} → {trip.to_host}:{trip.to_nic.interface}{family}"
+    return TrafficPair(name, trip.host, trip.nic.interface, trip.source, trip.destination)
 
 
 BEFORE = 0
@@ -379,9 +383,10 @@ def of_loss(plan: Plan, flows: Sequence[ProofFlow], heard: Sequence[PingResult])
     calls = {flow.call.name: flow.call for flow in flows}
     for one in heard:
         lost = sum(gap.lost for gap in one.gaps)
-        ends = calls[one.name].name.split(" → ")
+        ends = one.name.removesuffix(OVER_IPV6).split(" → ")
         hosts, interfaces = zip(*(end.partition(":")[::2] for end in ends), strict=True)
-        is_predicted = any(loss.may_have_lost(hosts, interfaces) for loss in losses)
+        is_ipv6 = ":" in calls[one.name].destination
+        is_predicted = any(loss.may_have_lost(hosts, interfaces, is_ipv6=is_ipv6) for loss in losses)
         if lost and disrupted.isdisjoint(ends) and not is_predicted:
             yield f"{one.name}: {lost} of {one.sent} packets lost; netkit predicted no loss: a defect of netkit"
 

@@ -26,6 +26,22 @@ def test_nics_whose_address_changes_are_not_pinged() -> None:
     assert flows(FABRIC, moved) == ()
 
 
+def test_both_families_are_pinged_where_their_addresses_stay() -> None:
+    pools = {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}
+    both, other = (
+        intents.fabric(intents.values({"pools": one})) for one in (pools, {**pools, "hosts_v6": "2001:db8:200::/48"})
+    )
+    of_ipv4 = {flow.call for flow in flows(FABRIC, FABRIC, 1000)}
+    for sides in ((FABRIC, both), (both, FABRIC), (both, other)):
+        assert {flow.call for flow in flows(*sides, 1000)} == of_ipv4
+    v6 = {nic.address: nic.address_v6 for host in both.hosts for nic in host.nics}
+    of_ipv6 = {
+        replace(one, name=f"{one.name} over IPv6", source=v6[one.source], destination=v6[one.destination])
+        for one in of_ipv4
+    }
+    assert {flow.call for flow in flows(both, both, 1000)} == of_ipv4 | of_ipv6
+
+
 def drained(**overrides: bool) -> Fabric:
     return replace(
         FABRIC, switches=tuple(replace(one, drain=overrides.get(one.name, False)) for one in FABRIC.switches)

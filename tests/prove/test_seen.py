@@ -1,5 +1,7 @@
 """Traffic measurements: each gap is assigned to its wave and scope."""
 
+from dataclasses import replace
+
 from netkit.lab.proof import Gap, PingResult, TrafficPair
 from netkit.plan import Blast, DevicePlan, Plan
 from netkit.plan.model import ReachabilityLoss, Step
@@ -84,3 +86,17 @@ def test_only_loss_that_the_model_does_not_predict_counts_against_a_change() -> 
     assert list(of_loss(plan(Risk.LOW, ReachabilityLoss(4, ("gpu01", "gpu02"), rail_pairs=along)), flows, heard)) == []
     assert list(of_loss(plan(Risk.LOW, None, "gpu01:rail1"), flows, heard)) == said
     assert list(of_loss(plan(Risk.LOW, None, "gpu02:rail0"), flows, heard)) == []
+
+
+def test_a_loss_over_ipv6_only_predicts_none_over_ipv4() -> None:
+    name = "gpu01:rail0 → gpu02:rail0"
+    flows = tuple(
+        ProofFlow(ACROSS, TrafficPair(f"{name}{family}", "gpu01", "rail0", source, far))
+        for family, source, far in (("", "10.0.0.1", "10.0.0.3"), (" over IPv6", "2001:db8::1", "2001:db8::3"))
+    )
+    heard = [PingResult(flow.call.name, 40, (Gap(1.0, 2.5, 14),)) for flow in flows]
+    said = [f"{flow.call.name}: 14 of 40 packets lost; netkit predicted no loss: a defect of netkit" for flow in flows]
+    lost = ReachabilityLoss(4, ("gpu01", "gpu02"), rail_pairs=(("rail0", "rail0"),))
+    assert list(of_loss(plan(Risk.LOW), flows, heard)) == said
+    assert list(of_loss(plan(Risk.LOW, lost), flows, heard)) == []
+    assert list(of_loss(plan(Risk.LOW, replace(lost, is_only_ipv6=True)), flows, heard)) == said[:1]
