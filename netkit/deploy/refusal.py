@@ -12,6 +12,7 @@ from netkit.errors import DeployError, Problem
 from netkit.plan import DevicePlan, Plan
 from netkit.plan.model import Partial, ReachabilityLoss
 from netkit.plan.order import is_drained_first
+from netkit.platforms.change import Risk
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import SEPARATOR
 
@@ -49,6 +50,7 @@ def _problems(
         yield Problem(what, "restore access, or deploy with --disruptive")
     if not options.is_disruptive_allowed:
         yield from _outages(plan, tasks)
+        yield from _at_once(plan, tasks, options)
     for task in tasks.values():
         if fabric.device(task.name) is not None:
             yield from _of_task(task, fabric, options)
@@ -98,6 +100,20 @@ def _outages(plan: Plan, tasks: Mapping[str, Task]) -> Iterator[Problem]:
             when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
             what = f"{lost.pairs} pairs of NICs of {_some(lost.hosts)} do not reach each other{lost.family} {when}"
             yield Problem(f"step {step.number}, {_some(step.devices)}: outage: {what}", "deploy with --disruptive")
+
+
+def _at_once(plan: Plan, tasks: Mapping[str, Task], options: Options) -> Iterator[Problem]:
+    """Yield a problem if `--together` gives up the order of changes that traffic feels."""
+
+    def is_felt(name: str) -> bool:
+        planned = tasks[name].plan if name in tasks else None
+        return planned is not None and planned.role != "host" and (plan.has_routing or planned.risk >= Risk.SESSION)
+
+    steps = [tuple(filter(is_felt, step.devices)) for step in plan.steps if step.paths_before]
+    names = [name for step in filter(None, steps) for name in step]
+    if options.is_together and len([step for step in steps if step]) > 1:
+        what = f"--together changes {_some(names)} at once: hosts may lose each other meanwhile"
+        yield Problem(what, "leave out --together, or deploy with --disruptive")
 
 
 def _of_task(task: Task, fabric: Fabric, options: Options) -> Iterator[Problem]:

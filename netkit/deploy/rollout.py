@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from netkit.deploy.device import Device
 from netkit.deploy.fan_out import each
+from netkit.deploy.gate import GOES_ON
 from netkit.deploy.job import Job
 from netkit.deploy.journal import STAGE, WAVE
 from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, DeviceResult
@@ -183,8 +184,17 @@ class Rollout:
         elif len(failures) > self.job.options.max_fail and not self.job.options.is_backward:
             names = ", ".join(outcome.device for outcome in failures)
             self.stopped = self.stopped or f"{len(failures)} failed, {self.job.options.max_fail} may: {names}"
+        elif needed := [outcome.device for outcome in failures if self._is_needed(outcome.device)]:
+            self.stopped = self.stopped or f"the order of the others relies on {', '.join(needed)}; {GOES_ON}"
         if any(outcome.result is DeviceResult.NOT_STARTED for outcome in self.ended.values()):
             self.stopped = self.stopped or INTERRUPTED
+
+    def _is_needed(self, name: str) -> bool:
+        """Whether later steps were planned with the change of a device that failed."""
+        job = self.job
+        planned = job.plan.device(name) if job.plan.has_routing else None
+        is_free = job.options.is_disruptive_allowed or job.options.is_backward
+        return planned is not None and planned.role != "host" and bool(planned.changes) and not is_free
 
 
 def untouched(

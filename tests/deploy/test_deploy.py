@@ -21,6 +21,8 @@ from tests.deploy import promise
 from tests.deploy.fake import FakeDriver, Fault
 from tests.deploy.scene import OPTIONS, Scene, healthy, scene
 
+NO_CANARY = replace(OPTIONS, has_canary=False)
+
 SWITCHES = ("leaf01", "leaf02", "leaf03", "leaf04", "spine01", "spine02")
 UNDRAINED = ["preflight", "load", "commit", "connect", "verify", "gate", "confirm", "end"]
 DRAINED = ["preflight", "drain", *UNDRAINED[1:6], "undrain", "watch", "confirm", "end"]
@@ -246,6 +248,20 @@ def test_within_the_failure_budget_the_others_are_changed() -> None:
         promise.check(found, outcome)
 
 
+@pytest.mark.parametrize(
+    ("change", "stopped"), [("words", ""), ("drained", "the order of the others relies on {}; --disruptive goes on")]
+)
+def test_routing_is_not_changed_further_once_a_switch_has_failed(change: str, stopped: str) -> None:
+    """The order of the steps was computed for what the failed switch was to run."""
+    with scene(change) as found:
+        first, *others = [name for wave in deploy.waves(found.plan, found.fabric, NO_CANARY) for name in wave.devices]
+        broken(found, first, "commit_config", "refused", 1)
+        outcome = found.apply(max_fail=6, is_disruptive_allowed=False, has_canary=False)
+        assert outcome.stopped == stopped.format(first)
+        assert {results(outcome)[name] for name in others} == {"not started" if stopped else "done"}
+        promise.check(found, outcome)
+
+
 def test_a_device_that_was_unreachable_when_planned_is_no_success() -> None:
     with scene() as found:
         found.plan = replace(
@@ -312,6 +328,21 @@ LOST = "2 pairs of NICs, of hosts gpu01, gpu02, do not reach each other any more
 FEWER = "fewer equal paths from leaf01, spine02"
 CHANGE = "change these with it: leaf02,spine02"
 RESTORE = "restore access to leaf02,spine02, which could not be read, or deploy with --disruptive"
+
+
+def test_changes_that_traffic_feels_are_made_together_only_if_a_loss_is_allowed() -> None:
+    with scene("words") as found:
+        assert found.apply(is_together=True, is_disruptive_allowed=False).exit_code == 0
+    with scene("asn") as found:
+        switches = sorted(one.name for one in found.plan.changed if one.role != "host")
+        with pytest.raises(DeployError) as caught:
+            found.apply(is_together=True, is_disruptive_allowed=False)
+        (line,) = [one for one in str(caught.value).splitlines() if "--together" in one]
+        assert sorted(line.removeprefix("--together changes ").split(" at once: ")[0].split(", ")) == switches
+        remedy = "hosts may lose each other meanwhile; leave out --together, or deploy with --disruptive"
+        assert line.endswith(remedy)
+        assert found.connects == []
+        assert found.apply(is_together=True).exit_code == 0
 
 
 @pytest.mark.parametrize(

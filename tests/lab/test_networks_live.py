@@ -212,6 +212,17 @@ def test_a_pair_with_eos_serves_hosts_detects_a_lost_member_and_rolls_back(tmp_p
         assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
         until(lambda: found(lab, fabric) == set(), "nothing is found")
 
+        # Another prefix changes on both switches and all hosts, or not at all, whether planned now or in a file.
+        plan, vlans = tmp_path / "plan.json", intents.STORAGE["vlans"]
+        moved = on_eos(vlans=[{**vlans[0], "prefix": "10.210.0.0/22"}, *vlans[1:]])
+        write_fabric(fabric, {**moved, "external": [{**intents.EOS_PEER, "announce": ["10.210.0.0/22"]}]})
+        assert lab.netkit("plan", *of_lab, "-o", plan).returncode == 0
+        for words in ((), (plan,)):
+            refused = lab.netkit("deploy", *words, *of_lab, "--yes", "--disruptive", "--limit", "storage01")
+            assert refused.returncode == 3
+            worse = "this leaves the fabric worse than it was: gpu01, gpu02 cut off from a network beside the rails"
+            assert f"{worse}; change these with it: gpu01,gpu02,storage02" in refused.stdout + refused.stderr
+
         # An additional VLAN, which a server has too: both switches change, never together.
         more = {
             "vlans": [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}],
