@@ -79,13 +79,13 @@ def read_into(folder: Path, out: Path) -> int:
     """Write the tables of an intent from a source of truth; return 1 if the two still differ."""
     project = open_project(folder)
     api = connected(project.folder)
-    inventory = read_inventory(api, project.fabric.host_pool)
-    found = TruthImport(project.fabric.without_networks, inventory)
+    inventory = read_inventory(api, *filter(None, [project.fabric.host_pool, project.fabric.host_pool_v6]))
+    found = TruthImport(project.fabric, inventory)
     rows = found.tables()
     for name, kind in Tables.columns().items():
         count = csv_table.write(out / f"{name}.csv", kind, rows[name])
         sys.stdout.write(f"{out / name}.csv: {counted(count, 'row')}\n")
-    missing = [name for name in found.fabric.names if name not in found.names]
+    missing = [name for name in found.interconnect.names if name not in found.names]
     for title, names in (("not in the source, designed by rule", missing), ("left out", found.left_out)):
         lines = [f"{name}: {why}" if (why := found.left_out.get(name)) else name for name in names]
         sys.stdout.writelines(f"{title}: {shown(line)}\n" for line in lines[:SHOWN])

@@ -13,6 +13,9 @@ Names = Mapping[str, Mapping[Any, Key]]
 PORT_TYPES = {
     "management": "1000base-t",
     "virtual": "virtual",
+    "lag": "lag",
+    "10G": "10gbase-x-sfpp",
+    "25G": "25gbase-x-sfp28",
     "100G": "100gbase-x-qsfp28",
     "200G": "200gbase-x-qsfp56",
     "400G": "400gbase-x-osfp",
@@ -94,10 +97,12 @@ def netbox(site: str) -> TruthDialect:
             "custom field": ObjectKind("extras.custom_fields", "name", _named("name")),
             "device": ObjectKind("dcim.devices", "name", _named("name")),
             "interface": ObjectKind("dcim.interfaces", "device_id", _below("device", "device", "name"), by="device"),
+            "lag member": ObjectKind("dcim.interfaces", "device_id", _below("device", "device", "name"), by="device"),
             "cable": ObjectKind("dcim.cables", "id", _netbox_ends),
             "prefix": ObjectKind("ipam.prefixes", "prefix", _named("prefix"), scope=in_table),
             "address": ObjectKind("ipam.ip_addresses", "address", _host_of, scope=in_table),
             "primary address": ObjectKind("dcim.devices", "name", _named("name")),
+            "primary IPv6 address": ObjectKind("dcim.devices", "name", _named("name")),
             "registry": ObjectKind("ipam.rirs", "slug", _named("slug"), is_support=True),
             "asn": ObjectKind("ipam.asns", "asn", _named("asn")),
         },
@@ -189,6 +194,7 @@ def nautobot(site: str) -> TruthDialect:
             "custom field": ObjectKind("extras.custom_fields", "", _named("key")),
             "device": ObjectKind("dcim.devices", "name", _named("name")),
             "interface": ObjectKind("dcim.interfaces", "device", _below("device", "device", "name"), by="device"),
+            "lag member": ObjectKind("dcim.interfaces", "device", _below("device", "device", "name"), by="device"),
             "cable": ObjectKind(
                 "dcim.cables",
                 "id",
@@ -203,6 +209,7 @@ def nautobot(site: str) -> TruthDialect:
                 by="address",
             ),
             "primary address": ObjectKind("dcim.devices", "name", _named("name")),
+            "primary IPv6 address": ObjectKind("dcim.devices", "name", _named("name")),
         },
         _for_nautobot,
     )
@@ -242,7 +249,7 @@ def _for_nautobot(one: Wanted) -> Iterator[Wanted]:
             yield Wanted("assignment", one.key, initial={"ip_address": Ref("address", one.key)}, claimed=one.claimed)
         case "custom field":
             yield replace(one, initial={"key": name, "label": "ASN", "content_types": [DEVICE]})
-        case "primary address":
+        case "primary address" | "primary IPv6 address" | "lag member":
             yield one
 
 

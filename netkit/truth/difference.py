@@ -57,6 +57,8 @@ class TruthInventory:
     devices: Mapping[str, DeviceProperties]
     addresses: Mapping[PortEnd, str]
     """The first IPv4 address of each interface, with its length."""
+    addresses_v6: Mapping[PortEnd, str]
+    """The first IPv6 address that is not link-local."""
     cables: Mapping[PortEnd, CableProperties]
     """By either end."""
     prefixes: tuple[str, ...]
@@ -84,7 +86,7 @@ def of_fabric(fabric: Fabric) -> TruthRecords:
         for device in every
     }
     peers: dict[PortEnd, PortEnd] = {}
-    for link in fabric.links():
+    for link in fabric.cables():
         ends = (link.device, link.port), (link.peer, link.peer_port)
         peers |= {ends[0]: ends[1], ends[1]: ends[0]}
     return TruthRecords(devices, peers)
@@ -168,7 +170,7 @@ def _heard(fabric: Fabric, facts: Mapping[str, Facts]) -> Iterator[tuple[PortEnd
 
 def _ports(device: Switch | Host) -> Iterator[str]:
     if isinstance(device, Host):
-        yield from (nic.interface for nic in device.nics)
+        yield from device.cabled
     else:
         yield from (name for cage in device.cages for name in cage.ports)
         yield from (port.name for port in device.external)

@@ -1,10 +1,11 @@
 """Records of a source of truth → the tables of an intent, which then designs what the source holds."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network, ip_network
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -28,8 +29,11 @@ from netkit.truth.difference import TruthInventory
 
 HOST_WORDS = ("host", "server", "gpu", "node", "compute")
 SWITCH_WORDS = ("leaf", "spine", "core", "switch", "tor", "super")
+RAIL_NAME = re.compile(r"rail\d{1,2}")
+LEAF_LENGTH_V6 = 64
 OF_ONE_DEVICE = ("serial", "rack", "rack_unit")
 Row = dict[str, object]
+Prefix = IPv4Network | IPv6Network
 PLURALS = {"leaf": "units or rails", "spine": "spines", "core": "core switches", "host": "hosts"}
 
 
@@ -38,9 +42,15 @@ class TruthImport:
     """The tables that a source of truth gives to a fabric."""
 
     fabric: Fabric
+    """With its networks beside the rails, which get no rows."""
     inventory: TruthInventory
     left_out: dict[str, str] = field(default_factory=dict)
     """Device of the source → why it has no row."""
+
+    @cached_property
+    def interconnect(self) -> Fabric:
+        """The part of the fabric that the tables describe."""
+        return self.fabric.without_networks
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -48,14 +58,14 @@ class TruthImport:
         roles = {name: role for name in self.inventory.records.devices if (role := self._role(name))}
         placing = adopted.place(_survey(roles), self._links(roles), by_names=False)
         self.left_out.update({name: why for name, why in placing.left_out.items() if name in roles})
-        return _matched_names(self.fabric, placing.places, self.left_out)
+        return _matched_names(self.interconnect, placing.places, self.left_out)
 
     def _role(self, name: str) -> str:
         """Host or switch; empty for a device outside this fabric."""
         device, known = self.inventory.devices[name], self.fabric.device(name)
         if known is not None:
-            return "host" if isinstance(known, Host) else "switch"
-        every: tuple[Switch | Host, ...] = (*self.fabric.hosts, *self.fabric.switches)
+            return "host" if isinstance(known, Host) else "" if known.access else "switch"
+        every: tuple[Switch | Host, ...] = (*self.interconnect.hosts, *self.interconnect.switches)
         models = {one.model.name: "host" if isinstance(one, Host) else "switch" for one in every}
         role_name = device.role.lower()
         by_word = [("host", HOST_WORDS), ("switch", SWITCH_WORDS)]
@@ -65,8 +75,13 @@ class TruthImport:
 
     def _links(self, roles: Mapping[str, str]) -> FoundLinks:
         found: dict[str, list[FoundLink]] = {"host": [], "switch": []}
-        for near, far in sorted(self.inventory.records.peers.items()):
+        peers = sorted(self.inventory.records.peers.items())
+        beside = {link.port for link in self.fabric.access_links()}
+        by_rail = {device for (device, port), _ in peers if RAIL_NAME.fullmatch(port)}
+        for near, far in peers:
             one, other = roles.get(near[0]), roles.get(far[0])
+            if one == "host" and (near[1] in beside or (near[0] in by_rail and not RAIL_NAME.fullmatch(near[1]))):
+                continue  # a NIC on a network beside the rails
             if one == "host" and other == "switch":
                 found["host"].append(FoundLink(near, far, "description"))
             elif one == other == "switch" and near < far:
@@ -77,7 +92,7 @@ class TruthImport:
 
     def tables(self) -> Mapping[str, list[Row]]:
         """The rows of each table. What the source does not have gets no row, and is designed by rule."""
-        rows = {name: [dict(row) for row in make(self.fabric)] for name, make in tables.TABLES.items()}
+        rows = {name: [dict(row) for row in make(self.interconnect)] for name, make in tables.TABLES.items()}
         return {
             "devices": [self._device(row) for row in rows["devices"] if row["name"] in self.names],
             "cables": [*self._cables(rows["cables"])],
@@ -86,7 +101,7 @@ class TruthImport:
         }
 
     def _device(self, row: Row) -> Row:
-        known, name = self.fabric.device(str(row["name"])), self.names[str(row["name"])]
+        known, name = self.interconnect.device(str(row["name"])), self.names[str(row["name"])]
         device = self.inventory.devices[name]
         found: Row = {"name": name}
         if name != row["name"]:
@@ -98,10 +113,18 @@ class TruthImport:
             found["management"] = str(management.ip if isinstance(known, Host) else management)
         if isinstance(known, Switch):
             found |= {"asn": device.asn} if device.asn else {}
-            if loopback := self._address(name, PLATFORMS[known.platform].loopback_port):
+            loopback_port = PLATFORMS[known.platform].loopback_port
+            if loopback := self._address(name, loopback_port):
                 found["loopback"] = str(loopback.ip)
             if known.role == "leaf":
                 found |= self._leaf(known, name)
+            of_ipv6 = {
+                "loopback_v6": self._address_v6(name, loopback_port),
+                "management_v6": self._address_v6(name, self._management_port(known, name)),
+            }
+            found |= {key: str(one.ip) for key, one in of_ipv6.items() if one and key in row}
+            if "prefix_v6" in row and (prefix := self._leaf_prefix_v6(known, name)):
+                found["prefix_v6"] = str(prefix)
         return {**row, **found}
 
     def _management_port(self, known: Switch | Host | None, name: str) -> str:
@@ -128,18 +151,28 @@ class TruthImport:
         if leaf.vlan:
             _, gateway = self._gateway(leaf, name)
             return gateway.network if gateway else None
-        peers = self.inventory.records.peers
-        ports = [port for (device, port), peer in peers.items() if device == name and peer[0] in self._hosts]
-        addresses = [found for port in ports if (found := self._address(name, port))]
-        length = self.fabric.leaf_prefix_length
+        addresses = [found for port in self._host_ports(name) if (found := self._address(name, port))]
+        length = self.interconnect.leaf_prefix_length
         around = {
             IPv4Network((int(one.ip), length), strict=False) for one in addresses if one.network.prefixlen >= length
         }
         return around.pop() if len(around) == 1 else None
 
+    def _leaf_prefix_v6(self, leaf: Switch, name: str) -> IPv6Network | None:
+        """The /64 around the gateway, or around the ports to hosts."""
+        vlan = PLATFORMS[leaf.platform].vlan_port.format(number=self._gateway(leaf, name)[0])
+        ports = [vlan] if leaf.vlan else self._host_ports(name)
+        addresses = [found for port in ports if (found := self._address_v6(name, port))]
+        around = {IPv6Network((int(one.ip), LEAF_LENGTH_V6), strict=False) for one in addresses}
+        return around.pop() if len(around) == 1 else None
+
+    def _host_ports(self, leaf: str) -> list[str]:
+        peers = self.inventory.records.peers
+        return [port for (device, port), peer in peers.items() if device == leaf and peer[0] in self._hosts]
+
     @cached_property
     def _hosts(self) -> frozenset[str]:
-        return frozenset(self.names[host.name] for host in self.fabric.hosts if host.name in self.names)
+        return frozenset(self.names[host.name] for host in self.interconnect.hosts if host.name in self.names)
 
     def _gateway(self, leaf: Switch, name: str) -> tuple[int, IPv4Interface | None]:
         """The VLAN of a leaf and the address there."""
@@ -151,7 +184,7 @@ class TruthImport:
         return 0, None
 
     def _leaves(self, rail: int) -> Iterator[tuple[Switch, str]]:
-        for leaf in self.fabric.tier("leaf"):
+        for leaf in self.interconnect.tier("leaf"):
             if leaf.rail == rail and leaf.name in self.names:
                 yield leaf, self.names[leaf.name]
 
@@ -160,27 +193,35 @@ class TruthImport:
         return numbers.most_common(1)[0][0] if numbers else 0
 
     def _rail(self, row: Row) -> Row:
-        """The VLAN of a rail, and the largest prefix that has all of its leaves and none of other rails."""
+        """The VLAN of a rail, and its prefixes."""
         rail, found = int(str(row["rail"])), dict[str, object]()
+        for column, of_leaf in (("prefix", self._leaf_prefix), ("prefix_v6", self._leaf_prefix_v6)):
+            if column in row and (prefix := self._rail_prefix(rail, ip_network(str(row[column])), of_leaf)):
+                found[column] = str(prefix)
+        if vlan := self._rail_vlan(rail):
+            found["vlan"] = vlan
+        return {**row, **found}
+
+    def _rail_prefix(
+        self, rail: int, designed: Prefix, of_leaf: Callable[[Switch, str], Prefix | None]
+    ) -> Prefix | None:
+        """The largest prefix that has all leaves of a rail and none of other rails; None: the designed one will do."""
         prefixes = {
-            one.number: [prefix for leaf, name in self._leaves(one.number) if (prefix := self._leaf_prefix(leaf, name))]
-            for one in self.fabric.rails
+            one.number: [prefix for leaf, name in self._leaves(one.number) if (prefix := of_leaf(leaf, name))]
+            for one in self.interconnect.rails
         }
         own = prefixes.pop(rail)
         others = [prefix for some in prefixes.values() for prefix in some]
 
-        def fits(network: IPv4Network) -> bool:
-            return all(one.subnet_of(network) for one in own) and not any(map(network.overlaps, others))
+        def fits(network: Prefix) -> bool:
+            has_own = all(one.version == network.version and one.subnet_of(network) for one in own)  # type: ignore[arg-type]
+            return has_own and not any(map(network.overlaps, others))
 
-        known = [one for one in map(IPv4Network, self.inventory.prefixes) if own and fits(one)]
-        designed = IPv4Network(str(row["prefix"]))
-        if known and designed not in known:
-            largest = min(known, key=lambda one: one.prefixlen)
-            if largest not in own or not fits(designed):
-                found["prefix"] = str(largest)
-        if vlan := self._rail_vlan(rail):
-            found["vlan"] = vlan
-        return {**row, **found}
+        known = [one for one in map(ip_network, self.inventory.prefixes) if own and fits(one)]
+        if not known or designed in known:
+            return None
+        largest = min(known, key=lambda one: one.prefixlen)
+        return largest if largest not in own or not fits(designed) else None
 
     def _cables(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield a row for each cable of the design, with the ports that the source joins."""
@@ -214,7 +255,7 @@ class TruthImport:
 
     def _nic(self, row: Row) -> Row:
         """The address of a NIC, and of the port that it is cabled to."""
-        host = self.fabric.device(str(row["host"]))
+        host = self.interconnect.device(str(row["host"]))
         name = self.names[str(row["host"])]
         if not isinstance(host, Host):
             return row
@@ -232,11 +273,17 @@ class TruthImport:
         gateway = self._address(*peers[(name, port)]) if (name, port) in peers else None
         if row["gateway"] and gateway:
             found["gateway"] = str(gateway.ip)
+        of_ipv6 = {"address_v6": (name, port), "gateway_v6": peers.get((name, port), ("", ""))}
+        found |= {key: str(one.ip) for key, end in of_ipv6.items() if key in row and (one := self._address_v6(*end))}
         return {**row, **found}
 
     def _address(self, device: str, port: str) -> IPv4Interface | None:
         found = self.inventory.addresses.get((device, port))
         return IPv4Interface(found) if found else None
+
+    def _address_v6(self, device: str, port: str) -> IPv6Interface | None:
+        found = self.inventory.addresses_v6.get((device, port))
+        return IPv6Interface(found) if found else None
 
 
 def redesigned(intent: Intent, rows: Mapping[str, list[Row]], catalog: Catalog, folder: Path) -> Fabric:

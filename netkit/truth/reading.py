@@ -1,6 +1,7 @@
 """What a source of truth holds of a fabric → records."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from ipaddress import ip_interface
 from typing import Any
 
 from netkit.access.settings import TruthAccess
@@ -26,8 +27,8 @@ def read(api: TruthApi) -> TruthRecords:
         return _records(api.settings, _devices(api), _interfaces(api))
 
 
-def read_inventory(api: TruthApi, host_pool: str) -> TruthInventory:
-    """Read everything that an intent can have; of prefixes those in a pool."""
+def read_inventory(api: TruthApi, *pools: str) -> TruthInventory:
+    """Read everything that an intent can have; of prefixes those in some pools."""
     is_nautobot = api.settings.kind == "nautobot"
     with checked(api.settings):
         devices, interfaces = _devices(api), _interfaces(api)
@@ -43,14 +44,18 @@ def read_inventory(api: TruthApi, host_pool: str) -> TruthInventory:
         }
         found = _nautobot_addresses(api, names) if is_nautobot else _netbox_addresses(api, names)
         addresses: dict[PortEnd, str] = {}
+        addresses_v6: dict[PortEnd, str] = {}
         for place, address in found:
             if place in ends and ":" not in address:
                 addresses.setdefault(ends[place], address)
+            elif place in ends and not ip_interface(address).is_link_local:
+                addresses_v6.setdefault(ends[place], address)
         management = dict(ends[one["id"]] for one in reversed(ports) if one["mgmt_only"])
         properties = {name: _properties(one, management) for one in devices if (name := one["name"]) is not None}
         table = {"namespace": "Global"} if is_nautobot else {"vrf_id": "null"}
-        prefixes = api.find("ipam.prefixes", {"within_include": host_pool, **table})
-        return TruthInventory(records, properties, addresses, cables, tuple(str(one["prefix"]) for one in prefixes))
+        prefixes = [one for pool in pools for one in api.find("ipam.prefixes", {"within_include": pool, **table})]
+        shown = tuple(str(one["prefix"]) for one in prefixes)
+        return TruthInventory(records, properties, addresses, addresses_v6, cables, shown)
 
 
 def _properties(device: Mapping[str, Any], management: Mapping[str, str]) -> DeviceProperties:

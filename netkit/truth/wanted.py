@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Interface, ip_interface
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.platforms import PLATFORMS
@@ -103,11 +103,38 @@ def _ports(fabric: Fabric) -> Iterator[Wanted]:
         if switch.vlan:
             yield _port(switch.name, platform.vlan_port.format(number=switch.vlan.number), "virtual")
         yield from (_port(switch.name, port.name, f"{port.speed_gbps}G") for port in switch.ports)
+        yield from _beside_ports(switch)
         yield from (_port(switch.name, port.name, f"{port.split.speed_gbps}G") for port in switch.external)
     for host in fabric.hosts:
         if host.management:
             yield _port(host.name, host.management_interface, "management")
         yield from (_port(host.name, nic.interface, f"{host.model.speed_gbps}G") for nic in host.nics)
+        for one in host.attachments:
+            yield from _lag(host.name, one.interface, one.members)
+
+
+def _beside_ports(switch: Switch) -> Iterator[Wanted]:
+    """Yield what a switch of a network beside the rails has, and the NICs of hosts on it."""
+    access, platform = switch.access, PLATFORMS[switch.platform]
+    if access is None:
+        return
+    for vlan in access.vlans:
+        if vlan.address:
+            yield _port(switch.name, platform.vlan_port.format(number=vlan.number), "virtual")
+    for port in access.ports:
+        yield _port(switch.name, port.name, f"{port.speed_gbps}G")
+        if port.kind == "host":
+            yield _port(port.peer, port.peer_port, f"{port.speed_gbps}G")
+    for lag in access.lags:
+        yield from _lag(switch.name, platform.lag_port.format(number=lag.number), [port.name for port in lag.ports])
+
+
+def _lag(device: str, name: str, members: Iterable[str]) -> Iterator[Wanted]:
+    """Yield a LAG and its members; nothing if it has none."""
+    for number, member in enumerate(members):
+        if number == 0:
+            yield _port(device, name, "lag")
+        yield Wanted("lag member", (device, member), claimed={"lag": Ref("interface", (device, name))})
 
 
 def _port(device: str, name: str, kind: str) -> Wanted:
@@ -115,7 +142,7 @@ def _port(device: str, name: str, kind: str) -> Wanted:
 
 
 def _cables(fabric: Fabric) -> Iterator[Wanted]:
-    for link in fabric.links():
+    for link in fabric.cables():
         one, other = sorted([(link.device, link.port), (link.peer, link.peer_port)])
         managed: dict[str, object] = {"length": round(link.cable.length_m, 2)}
         if link.label:
@@ -126,8 +153,10 @@ def _cables(fabric: Fabric) -> Iterator[Wanted]:
 def _prefixes(fabric: Fabric) -> Iterator[Wanted]:
     """Yield prefixes, larger ones first; the first of several equal ones counts, and that has addresses."""
     ends = [prefix for switch in fabric.switches for prefix in _networks(switch)]
-    ends += [fabric.loopback_pool]
-    for prefix in (*(rail.prefix for rail in fabric.rails), fabric.host_pool):
+    ends += filter(None, [fabric.loopback_pool, fabric.loopback_pool_v6])
+    pools = [*(rail.prefix for rail in fabric.rails), fabric.host_pool]
+    pools += filter(None, [*(rail.prefix_v6 for rail in fabric.rails), fabric.host_pool_v6])
+    for prefix in pools:
         if prefix not in ends:
             yield Wanted("prefix", (prefix,), initial={"is_container": True})
     for prefix in dict.fromkeys(ends):
@@ -135,47 +164,78 @@ def _prefixes(fabric: Fabric) -> Iterator[Wanted]:
 
 
 def _networks(switch: Switch) -> Iterator[str]:
-    if switch.leaf_prefix:
-        yield switch.leaf_prefix
-    if switch.management:
-        yield str(_network(f"{switch.management.address}/{switch.management.prefix_length}"))
-    yield from (str(_network(port.address)) for port in switch.external)
-    yield from (str(_network(port.address)) for port in switch.fabric_ports if port.role == "up" and port.address)
+    yield from filter(None, [switch.leaf_prefix, switch.leaf_prefix_v6])
+    yield from (_network(address) for address in _management(switch))
+    yield from (vlan.prefix for vlan in (switch.access.vlans if switch.access else ()) if vlan.prefix)
+    yield from (_network(port.address) for port in switch.external)
+    yield from (_network(port.address) for port in switch.fabric_ports if port.role == "up" and port.address)
 
 
-def _network(address: str) -> IPv4Network:
-    return IPv4Interface(address).network
+def _management(switch: Switch) -> Iterator[str]:
+    """The addresses of the management port, with their lengths."""
+    if one := switch.management:
+        yield f"{one.address}/{one.prefix_length}"
+        if one.address_v6:
+            yield f"{one.address_v6}/{one.prefix_length_v6}"
+
+
+def _network(address: str) -> str:
+    return str(ip_interface(address).network)
 
 
 def _addresses(fabric: Fabric) -> Iterator[Wanted]:
-    """Yield every address with its interface, and then the primary address of each device."""
-    primary: dict[str, str] = {}
+    """Yield every address with its interface, and then the primary addresses of each device.
+
+    What both switches of a pair answer for is at no single interface, and left out.
+    """
+    primary: dict[tuple[str, bool], str] = {}
+    """By device, and whether it is of IPv6."""
     for switch in fabric.switches:
-        platform = PLATFORMS[switch.platform]
-        name = switch.name
-        yield _address(f"{switch.loopback}/32", name, platform.loopback_port)
-        primary[name] = switch.loopback
-        if (management := switch.management) is not None:
-            primary[name] = management.address
-            yield _address(f"{management.address}/{management.prefix_length}", name, platform.management_port)
-        if switch.vlan:
-            yield _address(switch.vlan.gateway, name, platform.vlan_port.format(number=switch.vlan.number))
-        yield from (_address(port.address, name, port.name) for port in switch.ports if port.address)
-        yield from (_address(port.address, name, port.name) for port in switch.external)
+        yield from (_address(address, switch.name, port) for address, port in _of_switch(switch))
+        for address in (*_loopbacks(switch), *_management(switch)):
+            primary[(switch.name, ":" in address)] = address
     managed = [one.management for one in fabric.switches if one.management]
-    networks = {_network(f"{one.address}/{one.prefix_length}") for one in managed}
+    networks = {IPv4Interface(f"{one.address}/{one.prefix_length}").network for one in managed}
     for host in fabric.hosts:
         for nic in host.nics:
             yield _address(f"{nic.address}/{nic.prefix_length}", host.name, nic.interface)
+            if nic.address_v6:
+                yield _address(f"{nic.address_v6}/{nic.prefix_length_v6}", host.name, nic.interface)
+        yield from (_address(one.address, host.name, one.interface) for one in host.attachments)
         if host.management:
             own = IPv4Interface(host.management)
             length = next((one.prefixlen for one in networks if own.ip in one), own.network.prefixlen)
-            primary[host.name] = str(own.ip)
+            primary[(host.name, False)] = str(own)
             yield _address(f"{own.ip}/{length}", host.name, host.management_interface)
-    for device, address in primary.items():
-        yield Wanted("primary address", (device,), {"primary_ip4": Ref("address", (address,))})
+    for (device, is_ipv6), address in primary.items():
+        kind, column = ("primary IPv6 address", "primary_ip6") if is_ipv6 else ("primary address", "primary_ip4")
+        yield Wanted(kind, (device,), {column: Ref("address", (_host_part(address),))})
+
+
+def _loopbacks(switch: Switch) -> list[str]:
+    return [f"{switch.loopback}/32", *([f"{switch.loopback_v6}/128"] if switch.loopback_v6 else [])]
+
+
+def _of_switch(switch: Switch) -> Iterator[tuple[str, str]]:
+    """Yield each address with its port."""
+    platform = PLATFORMS[switch.platform]
+    yield from ((address, platform.loopback_port) for address in _loopbacks(switch))
+    yield from ((address, platform.management_port) for address in _management(switch))
+    vlans = [(switch.vlan.number, (switch.vlan.gateway, switch.vlan.gateway_v6))] if switch.vlan else []
+    vlans += [(vlan.number, (vlan.address, "")) for vlan in (switch.access.vlans if switch.access else ())]
+    for number, addresses in vlans:
+        yield from ((one, platform.vlan_port.format(number=number)) for one in addresses if one)
+    for port in switch.ports:
+        yield from ((one, port.name) for one in (port.address, port.address_v6) if one)
+    yield from ((port.address, port.name) for port in switch.external)
 
 
 def _address(address: str, device: str, port: str) -> Wanted:
     place = Ref("interface", (device, port))
-    return Wanted("address", (address.partition("/")[0],), {"address": address}, claimed={"interface": place})
+    return Wanted(
+        "address", (_host_part(address),), {"address": str(ip_interface(address))}, claimed={"interface": place}
+    )
+
+
+def _host_part(address: str) -> str:
+    return str(ip_interface(address).ip)

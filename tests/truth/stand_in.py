@@ -21,7 +21,8 @@ from netkit.design import Fabric, Host, Switch
 TOKEN = "0123456789abcdef" * 2 + "01234567"
 Row = dict[str, Any]
 STATUS = {"active", "planned", "container", "connected", "offline"}
-PORT_TYPES = {"virtual", "1000base-t", "100gbase-x-qsfp28", "200gbase-x-qsfp56", "400gbase-x-osfp", "800gbase-x-osfp"}
+PORT_TYPES = {"virtual", "lag", "1000base-t", "10gbase-x-sfpp", "25gbase-x-sfp28", "100gbase-x-qsfp28"}
+PORT_TYPES |= {"200gbase-x-qsfp56", "400gbase-x-osfp", "800gbase-x-osfp"}
 DEVICE, INTERFACE = "dcim/devices", "dcim/interfaces"
 
 
@@ -63,18 +64,20 @@ TABLES: Mapping[str, Table] = {
             "site": "dcim/sites",
             "rack": "dcim/racks",
             "primary_ip4": "ipam/ip-addresses",
+            "primary_ip6": "ipam/ip-addresses",
         },
         {"status": STATUS, "face": {"front", "rear"}},
         ("name", "site", "site_id"),
-        {"name": None, "serial": "", "rack": None, "position": None, "face": None, "primary_ip4": None},
+        {"name": None, "serial": "", "rack": None, "position": None, "face": None}
+        | {"primary_ip4": None, "primary_ip6": None},
     ),
     INTERFACE: Table(
         ("device", "name", "type"),
         (("device", "name"),),
-        {"device": DEVICE},
+        {"device": DEVICE, "lag": INTERFACE},
         {"type": PORT_TYPES | {"other"}},
         ("device_id", "site", "name"),
-        {"cable": None, "mgmt_only": False},
+        {"cable": None, "mgmt_only": False, "lag": None},
     ),
     "dcim/cables": Table(
         ("a_terminations", "b_terminations"),
@@ -151,7 +154,8 @@ class NetBox:
             ends = [one for side in ("a_terminations", "b_terminations") for one in row[side]]
             return any(str(one["object"]["device"]["id"]) in values for one in ends)
         if name == "within_include":
-            return any(ip_network(row["prefix"]).subnet_of(ip_network(one)) for one in values)  # type: ignore[arg-type]
+            own, pools = ip_network(row["prefix"]), map(ip_network, values)
+            return any(own.version == one.version and own.subnet_of(one) for one in pools)  # type: ignore[arg-type]
         if name == "address":
             return row["address"] in values or row["address"].partition("/")[0] in values
         value = row[name.removesuffix("_id")] if name != "id" else row["id"]
@@ -282,7 +286,7 @@ def filled(fabric: Fabric) -> NetBox:
         for number, device in enumerate(every, start=1)
     ]
     ids = {device["name"]: device["id"] for device in netbox.devices}
-    for cable, link in enumerate(fabric.links(), start=1):
+    for cable, link in enumerate(fabric.cables(), start=1):
         for device, port in ((link.device, link.port), (link.peer, link.peer_port)):
             netbox.interfaces.append(
                 {

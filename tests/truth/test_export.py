@@ -15,6 +15,7 @@ from netkit.intent import Intent
 from netkit.project.project import Project
 from netkit.truth import reading, source
 from netkit.truth.difference import of_fabric
+from tests import intents as intents_of_tests
 from tests.command import ROOT, Done, run
 from tests.lanes import examples
 from tests.random_intents import Values, intents
@@ -63,7 +64,7 @@ def test_a_second_export_changes_nothing(values: Values) -> None:
         assert (second.found, one.written) == ([], written)
 
 
-@pytest.mark.parametrize("name", ["brownfield", "internet-edge", "reference"])
+@pytest.mark.parametrize("name", ["brownfield", "internet-edge", "reference", "training-cluster"])
 def test_a_shipped_fabric_is_exported_once(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     shutil.copytree(ROOT / "inventory" / name, folder)
@@ -82,6 +83,78 @@ def test_a_shipped_fabric_is_exported_once(tmp_path: Path, name: str) -> None:
         assert (again.returncode, json.loads(again.stdout)) == (0, [])
         agreed = run("truth", "diff", "--fabric", folder, TRUTH_TOKEN=TOKEN)
         assert (agreed.returncode, agreed.stderr) == (0, "")
+
+
+def test_lags_and_cables_of_networks_are_exported() -> None:
+    fabric = Project.open(ROOT / "inventory/training-cluster").fabric
+    with served(NetBox()) as one:
+        source.exported(api_of(one), fabric, writes=True)
+        members = {
+            (port["device"]["name"], port["name"]): (port["lag"]["name"], port["type"]["value"])
+            for port in one.interfaces
+            if port["lag"] and port["device"]["name"] in {"gpu03", "storage02"}
+        }
+        lags = {
+            (port["device"]["name"], port["name"])
+            for port in one.interfaces
+            if port["type"]["value"] == "lag" and port["device"]["name"] in {"gpu03", "storage02"}
+        }
+        (gateway,) = (each for each in one.others["ipam/ip-addresses"] if each["address"] == "10.200.0.3/22")
+        prefixes = {each["prefix"] for each in one.others["ipam/prefixes"]}
+        peers = reading.read(api_of(one)).peers
+    numbers = [*range(1, 11), 60, 61]  # hosts, and two servers
+    speed = "100gbase-x-qsfp28"
+    assert members == {
+        ("gpu03", "ens6f0np0"): ("bond0", speed),
+        ("gpu03", "ens6f1np1"): ("bond0", speed),
+        **{("storage02", f"swp{number}"): (f"bond{number}", speed) for number in numbers},
+    }
+    assert lags == {("gpu03", "bond0"), *(("storage02", f"bond{number}") for number in numbers)}
+    assert (gateway["assigned_object"]["device"]["name"], gateway["assigned_object"]["name"]) == (
+        "storage02",
+        "vlan200",
+    )
+    assert "10.200.0.0/22" in prefixes
+    assert peers[("gpu03", "ens6f1np1")] == ("storage02", "swp3")
+    assert peers == of_fabric(fabric).peers
+
+
+def test_ipv6_addresses_are_exported() -> None:
+    pools = {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}
+    fabric = intents_of_tests.fabric(intents_of_tests.on_platform("frr", "8.4.4", {"pools": pools}))
+    with served(NetBox()) as one:
+        source.exported(api_of(one), fabric, writes=True)
+        found = {
+            (each["assigned_object"]["device"]["name"], each["assigned_object"]["name"]): each["address"]
+            for each in one.others["ipam/ip-addresses"]
+            if ":" in each["address"]
+        }
+        prefixes = {each["prefix"]: each["status"]["value"] for each in one.others["ipam/prefixes"]}
+        primary = {each["name"]: each["primary_ip6"] for each in one.devices}
+    own = ("leaf01", "spine02", "gpu01")
+    assert {key: value for key, value in found.items() if key[0] in own} == {
+        ("leaf01", "lo"): "2001:db8:255::1/128",
+        ("leaf01", "swp1s0"): "2001:db8:128::/127",
+        ("leaf01", "swp1s1"): "2001:db8:128::2/127",
+        ("spine02", "lo"): "2001:db8:255::82/128",
+        ("gpu01", "rail0"): "2001:db8:128::1/127",
+        ("gpu01", "rail1"): "2001:db8:128:8000::1/127",
+    }
+    assert {prefix: status for prefix, status in prefixes.items() if ":" in prefix} == {
+        "2001:db8:128::/48": "container",
+        "2001:db8:128::/49": "container",
+        "2001:db8:128:8000::/49": "container",
+        "2001:db8:128::/64": "active",
+        "2001:db8:128:1::/64": "active",
+        "2001:db8:128:8000::/64": "active",
+        "2001:db8:128:8001::/64": "active",
+        "2001:db8:255::/64": "active",
+    }
+    assert {name: primary[name] and primary[name]["address"] for name in own} == {
+        "leaf01": "2001:db8:255::1/128",
+        "spine02": "2001:db8:255::82/128",
+        "gpu01": None,
+    }
 
 
 def test_conflicting_objects_are_listed_and_left(folder: Path, netbox: NetBox) -> None:

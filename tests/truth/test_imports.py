@@ -8,6 +8,7 @@ import yaml
 from hypothesis import given, settings
 
 from netkit import design
+from netkit.design import Fabric
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.project.project import Project
@@ -24,6 +25,10 @@ from tests.truth.test_export import api_of, point_to
 CATALOG = Catalog()
 
 
+def pools(fabric: Fabric) -> list[str]:
+    return [one for one in (fabric.host_pool, fabric.host_pool_v6) if one]
+
+
 def read_into(folder: Path, out: Path) -> Done:
     return run("truth", "import", out, "--fabric", folder, TRUTH_TOKEN=TOKEN)
 
@@ -35,7 +40,7 @@ def test_an_export_is_imported_unchanged(values: Values) -> None:
     fabric = design.build(intent, CATALOG)
     with served(NetBox()) as one:
         source.exported(api_of(one), fabric, writes=True)
-        found = TruthImport(fabric, reading.read_inventory(api_of(one), fabric.host_pool))
+        found = TruthImport(fabric, reading.read_inventory(api_of(one), *pools(fabric)))
         again = redesigned(intent, found.tables(), CATALOG, Path())
     assert found.left_out == {}
     assert wanted(again, "x") == wanted(fabric, "x")
@@ -69,6 +74,23 @@ def test_a_shipped_fabric_survives_a_round_trip(tmp_path: Path, name: str) -> No
         assert wanted(again, "x") == wanted(fabric, "x")
         empty = run("truth", "export", "--fabric", fresh, "--format", "json", TRUTH_TOKEN=TOKEN)
         assert (empty.returncode, empty.stdout, empty.stderr) == (0, "[]\n", "")
+
+
+def test_networks_beside_the_rails_do_not_disturb_an_import() -> None:
+    project = Project.open(ROOT / "inventory/training-cluster")
+    fabric = project.fabric
+    with served(NetBox()) as one:
+        source.exported(api_of(one), fabric, writes=True)
+        found = TruthImport(fabric, reading.read_inventory(api_of(one), *pools(fabric)))
+        again = redesigned(project.intent, found.tables(), CATALOG, Path())
+        for device in one.devices:  # an intent without this network does not know its switches
+            device["name"] = device["name"].replace("storage", "nas-tor-")
+        without = TruthImport(fabric.without_networks, reading.read_inventory(api_of(one), *pools(fabric)))
+        rows = without.tables()
+    assert found.left_out == {}
+    assert wanted(again, "x") == wanted(fabric, "x")
+    assert without.left_out == {f"nas-tor-0{number}": "no cable of it was found" for number in (1, 2)}
+    assert rows == found.tables()
 
 
 def test_objects_on_one_side_only_are_listed(tmp_path: Path) -> None:
@@ -110,7 +132,7 @@ def test_addresses_of_links_are_imported() -> None:
     with served(NetBox()) as one:
         source.exported(api_of(one), fabric, writes=True)
         intent = Intent.model_validate(plain)
-        found = TruthImport(small.fabric(plain), reading.read_inventory(api_of(one), fabric.host_pool))
+        found = TruthImport(small.fabric(plain), reading.read_inventory(api_of(one), *pools(fabric)))
         again = redesigned(intent, found.tables(), CATALOG, Path())
     (port,) = (port for port in again.switch("spine02").ports if port.peer == "leaf01")
     assert (port.address, port.peer_address) == ("198.18.7.9/30", "198.18.7.10")
