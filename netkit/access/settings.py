@@ -1,9 +1,11 @@
 """access.yaml, beside fabric.yaml: how the devices of this fabric are reached. Optional, and without secrets."""
 
+import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -143,10 +145,21 @@ class TruthAccess(AccessModel):
     """The source of truth that netkit truth compares with."""
 
     kind: Literal["nautobot", "netbox"] = Field(description="nautobot or netbox")
-    url: str = Field(pattern=r"^https?://[^/@\s]+(/\S*)?$", description="its address, without a password")
+    url: str = Field(
+        pattern=r"^https?://[^/@\s]+(/\S*)?$",
+        description="https://…, without a password; http:// only to this machine",
+    )
     token: SecretSource = Field(description="source of the API token")
     site: str = Field("", description="only this site (NetBox: its slug) or location (Nautobot); default: all")
     timeout_s: float = Field(30, gt=0, le=3600, description="how long to wait for one answer")
+
+    @field_validator("url")
+    @classmethod
+    def _hides_the_token(cls, url: str) -> str:
+        host = urlsplit(url).hostname or ""
+        if url.startswith("http://") and not is_loopback(host):
+            raise ValueError(f"would send the token to {host} in clear text; write https://")
+        return url
 
 
 class PlatformAccess(Account):
@@ -183,6 +196,13 @@ class AccessSettings(Account):
         common = {key: getattr(self, key) for key in Account.model_fields}
         given = {key: value for key, value in own if value is not None}
         return PlatformAccess.model_construct(**{**dict(PlatformAccess()), **common, **given})
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.rstrip(".").lower() == "localhost"
 
 
 def load(folder: Path) -> AccessSettings:

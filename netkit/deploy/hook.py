@@ -24,9 +24,10 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from netkit import __version__
+from netkit.access.settings import is_loopback
 from netkit.deploy.approval import Provenance
 from netkit.deploy.model import FAILED, Options
-from netkit.deploy.policy import HookSettings, is_loopback
+from netkit.deploy.policy import HookSettings
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
 from netkit.plan.intent_diff import approval

@@ -1,6 +1,5 @@
 """deploy.yaml, beside fabric.yaml: rules and approvals for deploys. It is optional, and contains no secrets."""
 
-import ipaddress
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from netkit.access.settings import AccessModel
+from netkit.access.settings import AccessModel, is_loopback
 from netkit.errors import DeployError, IntentError, Problem
 from netkit.intent import complaint, document
 from netkit.plan import Plan
@@ -147,10 +146,3 @@ def _unknown(detail: ErrorDetails) -> Problem | None:
         return None
     known = ", ".join(sorted(MODELS[path[:-1]].model_fields))
     return Problem(f"unknown key {complaint.shown(str(path[-1]))}", f"known keys here: {known}", path)
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.rstrip(".").lower() == "localhost"

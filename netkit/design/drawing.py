@@ -91,7 +91,9 @@ def draw(fabric: Fabric, chosen: Collection[str], by: Grouping = "unit") -> Draw
     speeds: dict[tuple[str, str, int | None], set[int]] = defaultdict(set)
     for link in links:
         rail = rails.get(link.peer, rails.get(link.device))
-        ends = (symbols[keys[link.device]].id, symbols[keys[link.peer]].id, rail)
+        pair = [symbols[keys[link.device]], symbols[keys[link.peer]]]
+        pair.sort(key=lambda symbol: ROWS.index(symbol.role), reverse=True)  # networks are drawn below hosts
+        ends = (pair[0].id, pair[1].id, rail)
         counts[ends] += 1
         speeds[ends].add(link.speed_gbps)
     lines = (DrawnLine(*ends[:2], count, _speed(speeds[ends]), ends[2]) for ends, count in counts.items())

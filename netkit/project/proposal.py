@@ -59,6 +59,8 @@ def _check(files: Mapping[str, str], branch: str, message: str) -> None:
     problems = []
     if not BRANCH.fullmatch(branch):
         problems.append(Problem(f"{branch!r} is not a name of a branch", "use lower-case letters, digits and hyphens"))
+    if not _is_plain(message):
+        problems.append(Problem("the message has control characters", "write plain text"))
     if not message.strip():
         problems.append(Problem("the message is empty", "describe the change and its reason"))
     if not files:
@@ -66,10 +68,20 @@ def _check(files: Mapping[str, str], branch: str, message: str) -> None:
     for name, text in files.items():
         if name != FABRIC_FILE and not TABLE.fullmatch(name):
             problems.append(Problem(f"{name!r} cannot be changed", f"only {FABRIC_FILE} and CSV files beside it can"))
+        if not _is_unicode(text):
+            problems.append(Problem(f"{name!r} is not valid Unicode", "send text without lone surrogates"))
         if len(text) > LARGEST_TEXT:
             problems.append(Problem(f"{name!r} is too long", f"a file has at most {LARGEST_TEXT:,} characters"))
     if problems:
         raise UsageError(problems)
+
+
+def _is_plain(text: str) -> bool:
+    return _is_unicode(text) and all(each.isprintable() or each in "\n\t" for each in text)
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def _commit(repository: Repository, head: str, files: Mapping[str, str], message: str) -> str:
@@ -83,6 +95,8 @@ def _commit(repository: Repository, head: str, files: Mapping[str, str], message
             blob = _done(root, "hash-object", "-w", "--no-filters", "--", str(content))
             _done(root, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", **index)
         tree = _done(root, "write-tree", **index)
+        if tree == _done(root, "rev-parse", f"{head}^{{tree}}"):
+            raise UsageError(Problem("these files are as in HEAD", "change at least one of them"))
         return _done(root, "commit-tree", tree, "-p", head, "-m", message, **IDENTITY)
 
 

@@ -11,6 +11,8 @@ MARGIN, GAP, PAD, HEAD, TOP = 24.0, 14.0, 12.0, 34.0, 74.0
 TITLE_PX, DETAIL_PX = 7.4, 6.1
 """Width of a character of a title and of a detail, which are 12 and 10.5 pixels high."""
 NARROWEST = 76.0
+NARROWEST_COUNT = 30.0
+"""Between the counts of two lines."""
 BETWEEN_ROWS = 118.0
 LEGEND = 66.0
 LIGHT = ("#c2410c", "#a16207", "#4d7c0f", "#0f766e", "#0369a1", "#4f46e5", "#a21caf", "#be123c")
@@ -184,12 +186,19 @@ class _Canvas:
         captions: list[str] = []
         for line in self.drawing.lines:
             lower, upper = self.places[line.lower], self.places[line.upper]
+            kind = f"l{' m' if line.cables > 1 else ''}{'' if line.rail is None else f' r{line.rail}'}"
+            text = f"{line.cables} × {line.speed}: {self._title(line.lower)} – {self._title(line.upper)}"
+            if self._is_level(line):
+                left, right = sorted((lower, upper), key=lambda place: place.x)
+                x, y = left.x + left.width, left.y + left.height / 2
+                yield f'<path class="{kind}" d="M{x:.1f} {y:.1f}H{right.x:.1f}"><title>{escape(text)}</title></path>'
+                if line.cables > 1:
+                    captions.append(_caption((x + right.x) / 2, left.y + left.height + 13, text.partition(":")[0]))
+                continue
             x1, x2 = below[_ends_of(line)], above[_ends_of(line)]
             y1, y2 = lower.y, upper.y + upper.height + (4 if self._is_many(line.upper) else 0)
             bend = (y1 - y2) * 0.45
             path = f"M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 - bend:.1f} {x2:.1f} {y2 + bend:.1f} {x2:.1f} {y2:.1f}"
-            kind = f"l{' m' if line.cables > 1 else ''}{'' if line.rail is None else f' r{line.rail}'}"
-            text = f"{line.cables} × {line.speed}: {self._title(line.lower)} – {self._title(line.upper)}"
             yield f'<path class="{kind}" d="{path}"><title>{escape(text)}</title></path>'
         for symbol in self.drawing.symbols:
             captions += self._captions(symbol)
@@ -197,7 +206,7 @@ class _Canvas:
 
     def _captions(self, symbol: DrawnSymbol) -> Iterator[str]:
         """Write the number of cables above the lower symbol: once if it is the same for all its lines."""
-        lines = [line for line in self.drawing.lines if line.lower == symbol.id]
+        lines = [line for line in self.drawing.lines if line.lower == symbol.id and not self._is_level(line)]
         counts = {(line.cables, line.speed) for line in lines}
         if not lines or all(line.cables == 1 for line in lines):
             return
@@ -205,18 +214,23 @@ class _Canvas:
         if len(counts) == 1:
             (cables, speed) = next(iter(counts))
             each = " each" if len(lines) > 1 else ""
-            at = f'x="{place.x + place.width / 2:.1f}" y="{place.y - 7:.1f}" text-anchor="middle"'
-            yield f'<text class="c" {at}>{cables} × {escape(speed)}{each}</text>'
-            return
-        ends = self._ends("lower")
-        for line in lines:
-            at = f'x="{ends[_ends_of(line)]:.1f}" y="{place.y - 7:.1f}" text-anchor="middle"'
-            yield f'<text class="c" {at}>{line.cables} ×</text>'
+            yield _caption(place.x + place.width / 2, place.y - 7, f"{cables} × {speed}{each}")
+        elif place.width / (len(lines) + 1) < NARROWEST_COUNT:
+            few, many = min(counts)[0], max(counts)[0]
+            range_ = str(few) if few == many else f"{few}–{many}"
+            yield _caption(place.x + place.width / 2, place.y - 7, f"{range_} × each")
+        else:
+            ends = self._ends("lower")
+            yield from (_caption(ends[_ends_of(line)], place.y - 7, f"{line.cables} ×") for line in lines)
+
+    def _is_level(self, line: DrawnLine) -> bool:
+        """Whether a line joins two symbols of one row, such as the switches of a pair."""
+        return self.places[line.lower].y == self.places[line.upper].y
 
     def _ends(self, side: str) -> Mapping[tuple[str, str, int | None], float]:
         """Where each line meets its lower or upper symbol: spread over it in the order of the other ends."""
         found: dict[str, list[DrawnLine]] = defaultdict(list)
-        for line in self.drawing.lines:
+        for line in (one for one in self.drawing.lines if not self._is_level(one)):
             found[line.lower if side == "lower" else line.upper].append(line)
         ends = {}
         for symbol, lines in found.items():
@@ -242,12 +256,16 @@ class _Canvas:
             yield f'<text class="d" x="{x + 23:.0f}" y="{y:.1f}">rail {rail}</text>'
 
 
+def _caption(x: float, y: float, text: str) -> str:
+    return f'<text class="c" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{escape(text)}</text>'
+
+
 def _ends_of(line: DrawnLine) -> tuple[str, str, int | None]:
     return line.lower, line.upper, line.rail
 
 
 def _width(box: _Box) -> float:
-    rows = [sum(map(_symbol_width, symbols)) + GAP * (len(symbols) - 1) for symbols in box.rows.values()]
+    rows = [sum(map(_symbol_width, symbols)) + GAP * (len(symbols) + 1) for symbols in box.rows.values()]
     shelves = [sum(_width(inner) + 2 * PAD for inner in shelf) + GAP * (len(shelf) - 1) for shelf in box.shelves()]
     return max((*rows, *shelves, len(box.title) * 6.5), default=0.0)
 

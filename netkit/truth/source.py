@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -18,7 +19,10 @@ from netkit.truth.export import TruthExport, TruthRefusedError
 from netkit.truth.wanted import Wanted, wanted
 
 PAGE = 500
-RETRIES = 2
+RETRIES, STATUS_RETRIES = 2, 6
+TOO_MANY = 429
+LONGEST_WAIT_S = 60
+"""Before a request is repeated, whatever the server asks for."""
 READS_PER_WRITE = 10
 """How much longer than a read a request that writes a hundred objects may take."""
 BAD_REQUEST = 400
@@ -26,18 +30,46 @@ LONGEST_REFUSAL = 200
 LIBRARIES = {"nautobot": "pynautobot", "netbox": "pynetbox"}
 
 
-class _TimedAdapter(HTTPAdapter):
-    """Gives every request a time limit, and repeats reads that a busy or restarting server fails."""
+class _TruthRetry(Retry):
+    """Repeats reads that a busy or restarting server fails, and every request that it takes no more of for now."""
 
-    def __init__(self, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
-        retry = Retry(total=RETRIES, backoff_factor=0.2, status_forcelist=(502, 503, 504), allowed_methods=("GET",))
+    def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
+        return (status_code == TOO_MANY and self.total != 0) or super().is_retry(method, status_code, has_retry_after)
+
+    def get_retry_after(self, response: Any) -> float | None:
+        asked = super().get_retry_after(response)
+        return None if asked is None else min(asked, LONGEST_WAIT_S)
+
+
+class _TimedAdapter(HTTPAdapter):
+    """Gives every request a time limit and repetitions, and sends the token to no other server."""
+
+    def __init__(self, settings: TruthAccess) -> None:
+        self._settings, self._origin = settings, _origin(settings.url)
+        retry = _TruthRetry(
+            total=STATUS_RETRIES,
+            connect=RETRIES,
+            read=RETRIES,
+            backoff_factor=0.2,
+            status_forcelist=(502, 503, 504),
+            allowed_methods=("GET",),
+            raise_on_status=False,
+        )
         super().__init__(max_retries=retry)
 
     def send(self, *arguments: Any, **options: Any) -> requests.Response:
-        is_read = arguments[0].method == "GET"
-        options["timeout"] = self._timeout_s * (1 if is_read else READS_PER_WRITE)
+        request = arguments[0]
+        if _origin(request.url) != self._origin:  # of a next page, or a redirect
+            there = "://".join(_origin(request.url)[:2])
+            message = f"{self._settings.url} refers to {there}, which does not get the token"
+            raise AccessError(Problem(message, "set truth.url as the server names itself, or mend its proxy's headers"))
+        options["timeout"] = self._settings.timeout_s * (1 if request.method == "GET" else READS_PER_WRITE)
         return super().send(*arguments, **options)
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 class TruthApi:
@@ -50,7 +82,7 @@ class TruthApi:
         with self._explained():
             self._client = self._library.api(settings.url, token=token)
             for scheme in ("http://", "https://"):
-                self._client.http_session.mount(scheme, _TimedAdapter(settings.timeout_s))
+                self._client.http_session.mount(scheme, _TimedAdapter(settings))
 
     def find(self, endpoint: str, filters: Mapping[str, object]) -> list[dict[str, Any]]:
         """Read all objects that match, page by page."""

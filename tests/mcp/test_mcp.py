@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from netkit.errors import UsageError
 from netkit.mcp import LONGEST_TEXT, MOST_ITEMS, clean
 from netkit.project.project import Project
+from netkit.project.proposal import propose
 from tests.command import environment, run
 
 DEVICE_CODE = """
@@ -144,6 +146,28 @@ def test_a_proposal_is_a_branch_and_does_not_change_the_checkout(fabric: Path) -
     )
     assert git(root, "branch", "--format", "%(refname:short)").split() == ["main", "netkit/ntp"]
     assert git(root, "status", "--porcelain=v2", "--branch") == before
+
+
+def test_a_proposal_without_change_or_with_unprintable_text_is_refused(fabric: Path) -> None:
+    text = (fabric / "fabric.yaml").read_text(encoding="utf-8")
+    changed = f"{text}# changed\n"
+    project = Project.open(fabric)
+    cases = {
+        ("same", text, "why"): "these files are as in HEAD; change at least one of them",
+        ("nul", changed, "a\0b"): "the message has control characters; write plain text",
+        ("escape", changed, "a\x1b[2Jb"): "the message has control characters; write plain text",
+        ("lone", changed, "a\ud800"): "the message has control characters; write plain text",
+        ("text", f"{changed}# \ud800\n", "why"): (
+            "'fabric.yaml' is not valid Unicode; send text without lone surrogates"
+        ),
+    }
+    found = {}
+    for branch, content, message in cases:
+        with pytest.raises(UsageError) as error:
+            propose(project, {"fabric.yaml": content}, branch, message)
+        found[(branch, content, message)] = "\n".join(map(str, error.value.problems))
+    assert found == cases
+    assert git(fabric, "branch", "--format", "%(refname:short)") == "main\n"
 
 
 def test_no_tool_imports_code_that_connects_to_devices(fabric: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests import intents
 from tests.command import assert_refused, run
 
 FABRICS = ("reference", "superpod", "mixed", "brownfield")
+NS = "{http://www.w3.org/2000/svg}"
 HOSTILE = 'a"b</text>\\<script>]&; |end'
 SYMBOL = re.compile(r'\s+n\d+\["[^"\[\]|<>]*(?:<br/>[^"\[\]|<>]*)*"\]')
 MERMAID = re.compile(
@@ -53,6 +54,40 @@ def test_a_large_fabric_is_summarised() -> None:
     ]
     assert {line.cables for line in drawing.lines} == {480}
     assert len(one.hosts) > MOST["host"]
+
+
+@pytest.mark.parametrize("name", [*FABRICS, "training-cluster", "hgx-256", "training-800g"])
+def test_no_symbol_or_caption_covers_another(name: str) -> None:
+    one = fabric(name)
+    root = ElementTree.fromstring(svg(draw(one, whole(one))))  # noqa: S314 (written by netkit)
+    symbols = [
+        tuple(float(rect.attrib[key]) for key in ("x", "y", "width", "height"))
+        for group in root.iter(f"{NS}g")
+        for rect in list(group.iter(f"{NS}rect"))[-1:]
+    ]
+    captions = []
+    for each in (text for text in root.iter(f"{NS}text") if text.attrib["class"] == "c"):
+        width = 5.9 * len(each.text or "")
+        captions.append((float(each.attrib["x"]) - width / 2, float(each.attrib["y"]) - 9, width, 10.0))
+    places = [*symbols, *captions]
+    assert [
+        (a, b)
+        for number, a in enumerate(places)
+        for b in places[:number]
+        if a[0] < b[0] + b[2] and b[0] < a[0] + a[2] and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]
+    ] == []
+    assert len(symbols) == len(draw(one, whole(one)).symbols)
+
+
+def test_networks_are_drawn_below_the_hosts_that_use_them() -> None:
+    one = fabric("hgx-256")
+    drawing = draw(one, whole(one))
+    roles = {symbol.id: symbol.role for symbol in drawing.symbols}
+    below = Counter((roles[line.lower], roles[line.upper], line.cables) for line in drawing.lines)
+    assert {ends: count for ends, count in below.items() if "storage" in ends} == {
+        ("storage", "host", 16): 4,
+        ("storage", "storage", 2): 1,
+    }
 
 
 def test_many_racks_are_summarised_on_a_page_that_holds_all_texts() -> None:

@@ -8,7 +8,7 @@ is for all or none. It is stricter in one thing: NetBox ignores unknown filters.
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -119,6 +119,11 @@ class NetBox:
     asked: list[str] = field(default_factory=list)
     status: int = 200
     url: str = ""
+    moved_to: str = ""
+    """Where every request is redirected to."""
+    limit: Callable[[str], bool] = lambda _: False
+    """Whether a request with a method is one too many for now."""
+    retry_after: str | None = None
     others: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABLES})
     written: int = 0
     """Objects that were created or changed."""
@@ -316,6 +321,10 @@ def served(netbox: NetBox) -> Iterator[NetBox]:
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(text)))
+            if netbox.moved_to:
+                self.send_header("location", f"{netbox.moved_to}{self.path}")
+            if status == 429 and netbox.retry_after is not None:
+                self.send_header("retry-after", netbox.retry_after)
             self.end_headers()
             self.wfile.write(text)
 
@@ -340,8 +349,9 @@ def served(netbox: NetBox) -> Iterator[NetBox]:
 def _answer(netbox: NetBox, method: str, path: str, authorization: str, body: bytes) -> tuple[int, object]:
     if authorization != f"Token {TOKEN}":
         return 403, {"detail": f"Invalid token: {authorization}"}
-    if netbox.status != 200:
-        return netbox.status, {"detail": "unavailable"}
+    status = 307 if netbox.moved_to else 429 if netbox.limit(method) else netbox.status
+    if status != 200:
+        return status, {"detail": "unavailable"}
     parts = urlsplit(path)
     endpoint = parts.path.removeprefix("/api/").strip("/")
     try:

@@ -163,6 +163,43 @@ def _assert_error(done: Done, words: str) -> None:
     assert TOKEN not in done.stderr
 
 
+def test_the_token_is_not_sent_in_clear_text_to_other_machines(folder: Path) -> None:
+    (folder / "access.yaml").write_text(
+        "truth: {kind: netbox, url: 'http://netbox.example.net', token: {env: TRUTH_TOKEN}}\n", encoding="utf-8"
+    )
+    done = diff(folder)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "truth.url: would send the token to netbox.example.net in clear text; write https://" in done.stderr
+
+
+def test_the_token_is_not_sent_to_other_servers(folder: Path, netbox: NetBox) -> None:
+    with served(NetBox()) as other:
+        netbox.moved_to = other.url
+        done = diff(folder)
+    assert other.asked == []
+    _assert_error(done, f"{netbox.url} refers to http://127.0.0.1, which does not get the token")
+
+
+@pytest.mark.parametrize("after", [None, "1"])
+def test_a_server_that_limits_requests_is_asked_again(folder: Path, after: str | None) -> None:
+    methods: list[str] = []
+
+    def limit(method: str) -> bool:
+        methods.append(method)
+        return methods.count(method) in {1, 3}
+
+    fabric = Project.open(folder).fabric
+    with served(NetBox(limit=limit, retry_after=after)) as one:
+        source.exported(source.TruthApi(_access(one), TOKEN), fabric, writes=True)
+        assert methods.count("POST") > 3
+        assert reading.read(source.TruthApi(_access(one), TOKEN)) == of_fabric(fabric)
+
+
+def test_a_server_that_takes_no_more_requests_is_an_error(folder: Path, netbox: NetBox) -> None:
+    netbox.limit, netbox.retry_after = lambda _: True, "0"
+    _assert_error(diff(folder), "cannot be read: HTTP status 429")
+
+
 def test_a_token_in_the_file_is_refused_without_printing_it(folder: Path) -> None:
     (folder / "access.yaml").write_text(
         "truth: {kind: netbox, url: 'http://127.0.0.1:9', token: topsecret99}\n", encoding="utf-8"
