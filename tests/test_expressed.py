@@ -314,6 +314,8 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
         lossless(ecn={400: ECN}),
         lossless(ecn={400: {**ECN, "probability_percent": 5}}),
     ),
+    "lossless.ecn.min_unit": (lossless(ecn={400: ECN}), lossless(ecn={400: {**ECN, "min_unit": "kbytes"}})),
+    "lossless.ecn.max_unit": (lossless(ecn={400: ECN}), lossless(ecn={400: {**ECN, "max_unit": "mbytes"}})),
     "lossless.headroom.xoff_bytes": (
         lossless(headroom={400: {"xoff_bytes": 500_000}}),
         lossless(headroom={400: {"xoff_bytes": 600_000}}),

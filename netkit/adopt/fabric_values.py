@@ -1,7 +1,7 @@
 """Surveyed configurations → values of an intent for the whole fabric."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, collapse_addresses
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from netkit.adopt.survey import Survey, SurveyedSwitch, rails_of
 from netkit.design.lossless import ecn
 from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
 from netkit.intent.model import Intent, Lossless
-from netkit.platforms.existing import ExistingPort, ExistingQos, most
+from netkit.platforms.existing import ExistingEcn, ExistingPort, ExistingQos, most
 from netkit.platforms.routing import PrefixListEntry
 from netkit.routing.route_policy import clauses_of, permitted, prefix_of
 
@@ -355,17 +355,22 @@ def _cnp_dscp(usual: _QosOfMost, marked: int | None, priority: int | None) -> in
     return beyond[0] if beyond else priority * 8
 
 
-def _ecn(survey: Survey, speed_of: SpeedOf) -> Values:
+def _ecn(survey: Survey, speed_of: SpeedOf) -> dict[int, Values]:
     """Return the ECN thresholds by speed, as most ports have them."""
-    by_speed: dict[int, list[tuple[int, int, int]]] = {}
+    by_speed: dict[int, list[ExistingEcn]] = {}
     for switch in survey.switches.values():
         for port in switch.existing.ports:
             if port.ecn and (speed_gbps := speed_of(switch.name, port)):
-                by_speed.setdefault(speed_gbps, []).append(astuple(port.ecn))
-    keys = ("min_bytes", "max_bytes", "probability_percent")
-    chosen = {speed: most(found) for speed, found in by_speed.items()}
-    usual = {speed: astuple(ecn(Lossless(), speed)) for speed in chosen}
-    return {speed: dict(zip(keys, one, strict=True)) for speed, one in chosen.items() if one and one != usual[speed]}  # type: ignore[misc]
+                by_speed.setdefault(speed_gbps, []).append(port.ecn)
+    chosen: dict[int, Values] = {}
+    for speed, found in by_speed.items():
+        usual = asdict(ecn(Lossless(), speed))
+        low, high, percent = most((one.min_bytes, one.max_bytes, one.probability_percent) for one in found) or (0, 0, 0)
+        units = most(one.units for one in found) or ("bytes", "bytes")
+        one = dict(zip(usual, (low, high, percent, *units), strict=True))
+        if one != usual:
+            chosen[speed] = {key: value for key, value in one.items() if value != "bytes"}
+    return chosen
 
 
 def _watchdog(usual: _QosOfMost) -> Values:

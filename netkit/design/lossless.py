@@ -64,7 +64,7 @@ def ecn(lossless: Lossless, speed_gbps: int) -> EcnThresholds:
     """The ECN thresholds of a port speed: from the intent, else 3 µs and 30 µs at line rate."""
     given = lossless.ecn.get(speed_gbps)
     if given:
-        return EcnThresholds(given.min_bytes, given.max_bytes, given.probability_percent)
+        return EcnThresholds(**given.model_dump())
     bytes_per_us = speed_gbps * 125
     return EcnThresholds(ECN_MIN_US * bytes_per_us, ECN_MAX_US * bytes_per_us, 100)
 

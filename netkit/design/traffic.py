@@ -78,6 +78,9 @@ class EcnThresholds:
     min_bytes: int
     max_bytes: int
     probability_percent: int
+    min_unit: str = "bytes"
+    """The unit that a NOS with several writes it in."""
+    max_unit: str = "bytes"
 
 
 @dataclass(frozen=True, slots=True)

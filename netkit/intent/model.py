@@ -326,12 +326,20 @@ class BestEffort(Strict):
     weight: Percent = Field(10, description="share of a port under load, in percent")
 
 
+EcnUnit = Literal["bytes", "kbytes", "mbytes"]
+
+
 class EcnIntent(Strict):
     """Queue lengths at which marking starts and is certain, and the probability in between."""
 
     min_bytes: int = Field(ge=1, description="queue length at which marking starts")
     max_bytes: int = Field(ge=1, description="queue length from which every packet is marked")
     probability_percent: int = Field(100, ge=1, le=100, description="probability of marking just below max_bytes")
+    min_unit: EcnUnit = Field(
+        "bytes",
+        description="EOS: unit of min_bytes in its configuration, if that is a multiple of 1000 or 1000000 bytes",
+    )
+    max_unit: EcnUnit = Field("bytes", description="EOS: unit of max_bytes in its configuration, likewise")
 
 
 class WatchdogIntent(Strict):

@@ -32,6 +32,8 @@ class ExistingEcn:
     min_bytes: int
     max_bytes: int
     probability_percent: int
+    units: tuple[str, str] | None = None
+    """Those of both thresholds, where the NOS has several."""
 
 
 @dataclass(frozen=True, slots=True)

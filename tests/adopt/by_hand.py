@@ -139,7 +139,7 @@ qos profile GPU-PORT
    uc-tx-queue 3
       no priority
       bandwidth percent 80
-      random-detect ecn minimum-threshold {MIN_BYTES} bytes maximum-threshold {MAX_BYTES} bytes \
+      random-detect ecn minimum-threshold {MIN_BYTES // 1000} kbytes maximum-threshold {MAX_BYTES} bytes \
 max-mark-probability 100 weight 0
    !
    uc-tx-queue 6

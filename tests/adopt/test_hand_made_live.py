@@ -37,6 +37,8 @@ class Number:
     new: int
     line: str
     """How a switch shows it."""
+    unit: int = 1
+    """What the switch counts in."""
     accepted: tuple[str, ...] = ()
     """Options with which the deploy accepts the risks in the plan."""
 
@@ -59,10 +61,10 @@ def paths(line: str) -> Number:
     return Number(("routing", "max_paths"), 16, 24, line)
 
 
-def ecn(line: str) -> Number:
+def ecn(line: str, unit: int = 1) -> Number:
     """Return a threshold; the plan says that a switch may lose packets when it changes."""
     where = ("lossless", "ecn", 400, "min_bytes")
-    return Number(where, MIN_BYTES, MIN_BYTES + 50_000, line, ("--disruptive", "--busy"))
+    return Number(where, MIN_BYTES, MIN_BYTES + 50_000, line, unit, ("--disruptive", "--busy"))
 
 
 NOSES = (
@@ -87,7 +89,7 @@ NOSES = (
         "eos",
         "4.35.1F",
         "FastCli -p 15 -c 'show running-config'",
-        (ecn("minimum-threshold {} bytes"),),
+        (ecn("minimum-threshold {} kbytes", 1000),),
         "DCS-7060X6-64PE",
     ),
 )
@@ -155,7 +157,7 @@ def test_numbers_change_and_nothing_else(booted: tuple[Nos, Fabric, RunningLab],
         with calls(lab, fabric):
             deployed = site.real(own, "deploy", on_lab, "--yes", "--watch", "1", *number.accepted)
         assert deployed.returncode == 0, deployed.stdout + deployed.stderr
-        old, new = number.line.format(number.old), number.line.format(number.new)
+        old, new = (number.line.format(one // number.unit) for one in (number.old, number.new))
         for name, lines in configurations(nos, lab, fabric).items():
             assert lines == [line.replace(old, new) for line in before[name]]
             assert lines != before[name]

@@ -136,7 +136,7 @@ def described(fabric: Fabric, switch: Switch) -> ExistingSwitch:
 
 
 def described_port(switch: Switch, port: Port) -> ExistingPort:
-    ecn = port.profile.ecn
+    ecn, units = port.profile.ecn, ("bytes", "bytes") if switch.platform == "eos" else None
     return ExistingPort(
         name=port.name,
         description=port.description,
@@ -146,7 +146,7 @@ def described_port(switch: Switch, port: Port) -> ExistingPort:
         mtu_bytes=switch.mtu_bytes,
         vlan=switch.vlan.number if switch.vlan and port.role == "host" else None,
         is_lossless=True,
-        ecn=ExistingEcn(ecn.min_bytes, ecn.max_bytes, ecn.probability_percent),
+        ecn=ExistingEcn(ecn.min_bytes, ecn.max_bytes, ecn.probability_percent, units),
     )
 
 

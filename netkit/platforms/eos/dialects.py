@@ -9,6 +9,8 @@ from netkit.platforms.platform import newest
 TIMEZONES = {"Etc/UTC": "UTC"}
 # EOS has no action that forwards from a stuck queue: the closest is to only report it.
 WATCHDOG_ACTIONS = {"drop": "drop", "forward": "notify-only"}
+# Units of ECN thresholds whose size in bytes depends on no chip and no speed. Whether a kbyte has 1000 is unverified.
+ECN_UNIT_BYTES = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000}
 # Shares of the free buffer one queue may take that EOS supports.
 ALPHAS = tuple(Fraction(1, 128) * 2**step for step in range(11))
 

@@ -13,7 +13,7 @@ from itertools import takewhile
 
 from netkit.platforms.bgp_reader import interface_address, is_address
 from netkit.platforms.config import Config, Files
-from netkit.platforms.eos.dialects import TIMEZONES, WATCHDOG_ACTIONS, alpha_within
+from netkit.platforms.eos.dialects import ECN_UNIT_BYTES, TIMEZONES, WATCHDOG_ACTIONS, alpha_within
 from netkit.platforms.eos.routing import FILE
 from netkit.platforms.existing import (
     ExistingEcn,
@@ -47,7 +47,6 @@ ECN = re.compile(
     r"random-detect ecn minimum-threshold (\d{1,12}) (\w+) maximum-threshold (\d{1,12}) (\w+)"
     r"(?: max-mark-probability (\d{1,3}))?.*"
 )
-BYTES = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000}  # segments and times depend on the chip and the speed
 PERMIT = re.compile(r"(?:\d+ )?permit (host )?(\S+)")
 SECONDS = re.compile(r"\d{1,5}(?:\.\d{1,6})?")
 # The map of DSCPs in blocks of eight; lines that equal it may be missing in a running configuration.
@@ -314,10 +313,10 @@ class _Qos:
     def ecn(self, name: str, priority: int) -> ExistingEcn | None:
         lines = reversed(self.ports[name].queues.get(self.queues[priority], []))
         match = next(filter(None, map(ECN.fullmatch, lines)), None)
-        if match is None or match[2] not in BYTES or match[4] not in BYTES:
+        if match is None or not {match[2], match[4]} <= ECN_UNIT_BYTES.keys():
             return None
-        low, high = int(match[1]) * BYTES[match[2]], int(match[3]) * BYTES[match[4]]
-        return ExistingEcn(low, high, int(match[5] or 100))
+        low, high = int(match[1]) * ECN_UNIT_BYTES[match[2]], int(match[3]) * ECN_UNIT_BYTES[match[4]]
+        return ExistingEcn(low, high, int(match[5] or 100), (match[2], match[4]))
 
     def read(self) -> ExistingQos:
         dscps = self._dscps()

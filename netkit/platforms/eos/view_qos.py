@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Switch
 from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, WatchdogTimers
-from netkit.platforms.eos.dialects import WATCHDOG_ACTIONS, EosHardware, alpha_within
+from netkit.platforms.eos.dialects import ECN_UNIT_BYTES, WATCHDOG_ACTIONS, EosHardware, alpha_within
 
 MMU_PROFILE = "LOSSLESS"
 # Releases differ in whether the watchdog covers PFC queues without guaranteed bandwidth; one percent costs nothing.
@@ -26,6 +26,9 @@ class EosQueue:
     strict: bool
     shape_percent: int | None
     ecn: EcnThresholds | None
+    ecn_minimum: str = ""
+    """The lower threshold with its unit."""
+    ecn_maximum: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,14 @@ def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> EosQueue:
         strict=traffic.is_strict,
         shape_percent=shape if shape is not None and shape < 100 else None,
         ecn=ecn if traffic.is_lossless else None,
+        ecn_minimum=_in_unit(ecn.min_bytes, ecn.min_unit),
+        ecn_maximum=_in_unit(ecn.max_bytes, ecn.max_unit),
     )
+
+
+def _in_unit(count_bytes: int, unit: str) -> str:
+    count, rest = divmod(count_bytes, ECN_UNIT_BYTES[unit])
+    return f"{count_bytes} bytes" if rest else f"{count} {unit}"
 
 
 def watchdog_times(watchdog: WatchdogTimers) -> EosWatchdogTimes:

@@ -35,6 +35,10 @@ PLATFORM = Platform(
         Ignored("lossless.watchdog.action", "the watchdog can only drop, not forward"),
         Ignored("lossless.watchdog.restoration_polls", "a queue is lossless again after one poll without pauses"),
         Ignored("overrides.system_mac", "NVUE uses that of the switch"),
+        *(
+            Ignored(f"lossless.ecn.{key}", "its thresholds are in bytes", severity="note")
+            for key in ("min_unit", "max_unit")
+        ),
     ),
     capabilities=capabilities(
         breakout="native",

@@ -50,6 +50,10 @@ PLATFORM = Platform(
             "CONFIG_DB has none; the first boot creates it (netkit render --ztp)",
             severity="note",
         ),
+        *(
+            Ignored(f"lossless.ecn.{key}", "its thresholds are in bytes", severity="note")
+            for key in ("min_unit", "max_unit")
+        ),
     ),
     capabilities=capabilities(
         breakout="native",

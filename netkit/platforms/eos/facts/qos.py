@@ -10,6 +10,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.qos import Ecn, PortQos, Watchdog
 from netkit.platforms.config import Config, Path
+from netkit.platforms.eos.dialects import ECN_UNIT_BYTES
 from netkit.platforms.eos.facts.interface import PFC, RUNNING, cells, flow_control, is_port
 from netkit.platforms.eos.model import FILE, MODEL
 from netkit.platforms.json_access import named, parsed, whole
@@ -71,7 +72,6 @@ def _port(row: Mapping[str, str]) -> PortPfc | None:
     return None
 
 
-BYTES = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000}
 NO_DROP = re.compile(r"priority-flow-control priority ([0-7]) no-drop", re.ASCII)
 QUEUE = re.compile(r"(?:uc-)?tx-queue ([0-7])", re.ASCII)
 THRESHOLDS = re.compile(
@@ -187,8 +187,8 @@ def _ecn(found: re.Match[str]) -> Ecn:
     low, low_unit, high, high_unit, probability = found.groups()
     return Ecn(
         is_on=True,
-        min_bytes=int(low) * BYTES[low_unit] if low_unit in BYTES else None,
-        max_bytes=int(high) * BYTES[high_unit] if high_unit in BYTES else None,
+        min_bytes=int(low) * ECN_UNIT_BYTES[low_unit] if low_unit in ECN_UNIT_BYTES else None,
+        max_bytes=int(high) * ECN_UNIT_BYTES[high_unit] if high_unit in ECN_UNIT_BYTES else None,
         probability_percent=float(probability) if probability else None,
     )
 
