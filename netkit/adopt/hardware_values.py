@@ -59,13 +59,11 @@ class HardwareSearch:
             "version": self._stated_version(switches) or PLATFORMS[platform].newest_version,
         }
         if mode := most(switch.existing.routing_mode for switch in switches if switch.existing.routing_mode != "split"):
-            known = [one.name for one in PLATFORMS[platform].routing_modes]
-            if mode not in known:
-                odd = [switch.name for switch in switches if switch.existing.routing_mode == mode]
-                message = f"{some(odd)} have routing mode {mode}, in which no intent has their sessions"
-                remedy = f"change it to {' or '.join(known)} first, with the sessions that run"
-                raise AdoptError(Problem(message, remedy))
             values["routing_mode"] = mode
+        if generated := [switch for switch in switches if switch.existing.generated]:
+            left = ", ".join("/".join(path) for path in generated[0].existing.generated)
+            names = some([switch.name for switch in generated])
+            self.guesses.add("switches", f"routing of {names} is made by the NOS: {left} are left as they run")
         down = self.split(role, "down")
         values["host_breakout" if role == "leaf" else "breakout"] = down.mode
         if self.placement.of_role({"leaf": "spine", "spine": "core", "core": ""}[role] or "none"):

@@ -13,7 +13,7 @@ from ipaddress import IPv6Interface
 from typing import TypeVar
 
 from netkit.hardware import Catalog
-from netkit.platforms.config import Config, Files
+from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.registry import Parts, optional
 
 T = TypeVar("T")
@@ -129,7 +129,9 @@ class ExistingSwitch(ExistingSessions):
     models: tuple[str, ...] = ()
     """Models of the catalogue that the configuration fits; empty: it does not name the model."""
     routing_mode: str = "split"
-    """As the intent has it; a NOS may have further modes, which netkit does not render."""
+    """As the intent has it."""
+    generated: tuple[Path, ...] = ()
+    """Configuration that a NOS makes by itself, in a mode that netkit does not render."""
     version: str = ""
     """Release, where the configuration names it."""
     asn: int | None = None

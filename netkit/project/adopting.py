@@ -10,6 +10,7 @@ from netkit.adopt.fit import compared, fitted
 from netkit.adopt.links import End
 from netkit.adopt.object_names import with_names
 from netkit.adopt.proposal import Adoption, FoundIntent, propose, validated
+from netkit.adopt.survey import SurveyedSwitch
 from netkit.design.fabric import Host
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog
@@ -76,7 +77,7 @@ def adopted(
         proposal = with_names(source, propose(source), files, engine)
         # A release is chosen by what differs, and profiles differ as a whole until they have their names.
         proposal = with_names(source, fitted(source, proposal, files, engine), files, engine)
-        differing = dict(_differing(proposal, files, engine))
+        differing = dict(_differing(source.survey.switches, proposal, files, engine))
         rules = remainder.rules(proposal.fabric, differing)
         remaining = _remaining(source, proposal, rules, files, engine) if differing else {}
     conflicts = tuple(_conflicts(proposal, truth)) if records else ()
@@ -101,10 +102,13 @@ def _conflicts(proposal: FoundIntent, truth: TruthRecords) -> Iterator[str]:
 
 
 def _differing(
-    proposal: FoundIntent, files: Mapping[str, Files], engine: Engine
+    switches: Mapping[str, SurveyedSwitch], proposal: FoundIntent, files: Mapping[str, Files], engine: Engine
 ) -> Iterator[tuple[str, list[ConfigPath]]]:
     for device, comparison in compared(proposal.fabric, proposal.fabric.names, files, engine):
         paths = remainder.tops(comparison) if comparison.changes else []
+        if switch := switches.get(device):
+            made = switch.existing.generated
+            paths = [*made, *(path for path in paths if not any(path[: len(one)] == one for one in made))]
         if isinstance(proposal.fabric.device(device), Host):
             # A deploy would add netkit's files beside those that now do the same.
             paths += [(file,) for file in comparison.not_read]

@@ -21,7 +21,8 @@ VERSIONS = {"frr": "8.4.4", "nvue": "5.16.1", "sonic": "202411", "eos": "4.35.1F
 ECN = ("lossless", "ecn", 400)
 WATCHDOG = ("lossless", "watchdog", "detection_polls")
 EOS_ECN = "random-detect ecn minimum-threshold"
-CASES = {
+Case = tuple[tuple[str | int, ...], int, dict[str, tuple[str, ...]]]
+CASES: dict[str, list[Case]] = {
     "nvue": [
         ((*ECN, "min_bytes"), MIN_BYTES + 1, {"min-threshold": ("300000", "300001")}),
         ((*ECN, "max_bytes"), MAX_BYTES + 1, {"max-threshold": ("1200000", "1200001")}),

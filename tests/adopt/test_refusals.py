@@ -4,13 +4,19 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from netkit import design
+from netkit.adopt.fit import compared
+from netkit.adopt.proposal import validated
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import AdoptError
+from netkit.hardware import Catalog
 from netkit.platforms.config import Files
 from netkit.project.adopting import adopted
+from netkit.render import Engine
 from tests import intents
 from tests.adopt.by_hand import BY_HAND
 from tests.adopt.test_hand_made import fabric as linux_fabric
@@ -128,17 +134,51 @@ def test_a_switch_may_have_another_nos_than_its_tier(odd: str, place: dict[str, 
     assert (found.leave, found.remaining, found.unread) == ((), {}, {})
 
 
-def test_a_routing_mode_that_no_intent_has_is_refused() -> None:
-    """In SONiC's default mode, its own templates make the configuration of FRR."""
-    files = dict(files_of(intents.fabric(intents.on_platform("sonic", RELEASES["sonic"], {}))))
-    for name in ("leaf01", "leaf02", "leaf03", "leaf04"):
-        files[name] = {"config_db.json": files[name]["config_db.json"].replace('"split-unified"', '"separated"')}
-    with pytest.raises(AdoptError) as refused:
-        adopted("again", files, {}, Path())
-    assert str(refused.value).splitlines()[-1] == (
-        "leaf01, leaf02, leaf03 … have routing mode separated, in which no intent has their sessions; "
-        "change it to split or unified first, with the sessions that run"
-    )
+NEIGHBOR = re.compile(r"neighbor (10\.9\.0\.\d+) peer-group")
+
+
+@pytest.mark.parametrize("has_frr_conf", [True, False])
+def test_sessions_that_templates_of_sonic_make_are_left(*, has_frr_conf: bool) -> None:
+    """In SONiC's default mode, its own templates make the configuration of FRR from the table of neighbours."""
+    fabric, files = numbered("sonic")
+    expected = {
+        port.peer_address for one in adopted("own", files, {}, Path()).proposal.fabric.switches for port in one.ports
+    }
+    asns = {switch.name: str(switch.asn) for switch in fabric.switches}
+    owners = {
+        key.split("|")[1][:-3]: name for name in asns for key in tables_of(files[name])["INTERFACE"] if "|" in key
+    }
+    for name in asns:
+        tables = tables_of(files[name])
+        tables["DEVICE_METADATA"]["localhost"]["docker_routing_config_mode"] = "separated"
+        peers = NEIGHBOR.findall(files[name]["frr.conf"])
+        tables["BGP_NEIGHBOR"] = {
+            peer: {"asn": asns[owners[peer]], "name": owners[peer], "admin_status": "up"} for peer in peers
+        }
+        kept = {"frr.conf": files[name]["frr.conf"]} if has_frr_conf else {}
+        files[name] = {"config_db.json": json.dumps(tables), **kept}
+    found = adopted("own", files, {}, Path())
+    assert (found.unread, found.remaining, found.proposal.links.dangling) == ({}, {}, ())
+    assert {port.peer_address for one in found.proposal.fabric.switches for port in one.ports} == expected
+    assert [text for _, text in found.proposal.guesses if text.startswith("routing of ")] == [
+        f"routing of {names} is made by the NOS: "
+        "frr.conf, BGP_NEIGHBOR, DEVICE_METADATA/localhost/docker_routing_config_mode are left as they run"
+        for names in ("leaf01, leaf02", "spine01, spine02")
+    ]
+    values = found.proposal.values | {"leave": list(found.leave)}
+    lossless: Any = values["lossless"]
+    lossless["ecn"][400]["min_bytes"] += 1
+    values["routing"] = {"max_paths": 33}
+    changed = design.build(validated(values, found.proposal.tables), Catalog())
+    for _, comparison in compared(changed, sorted(asns), files, Engine()):
+        assert [change.path for change in comparison.changes] == [
+            ("WRED_PROFILE", "AZURE_LOSSLESS", "green_min_threshold")
+        ]
+
+
+def tables_of(files: Files) -> dict[str, dict[str, Any]]:
+    tables: dict[str, dict[str, Any]] = json.loads(files["config_db.json"])
+    return tables
 
 
 def test_files_without_ports_are_listed_with_the_reason() -> None:

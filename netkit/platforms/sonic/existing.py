@@ -37,6 +37,8 @@ NOTHING: Table = {}
 NO_ROW: Row = {}
 BYTES_PER_S_PER_GBPS = 125_000_000
 CONTROL_QUEUE = 7
+GENERATED = (("frr.conf",), ("BGP_NEIGHBOR",), ("DEVICE_METADATA", "localhost", "docker_routing_config_mode"))
+"""What netkit leaves alone in the mode in which SONiC's own templates make the configuration of FRR."""
 SYSLOG_PORT, SYSLOG_PROTOCOL = 514, "udp"
 PORTS_OF_BREAKOUT = re.compile(r"(\d{1,2})x")
 LENGTH = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)m")
@@ -47,13 +49,15 @@ def existing(config: Config) -> ExistingSwitch:
     device = tables.get("DEVICE_METADATA", NOTHING).get("localhost", NO_ROW)
     mode = device.get("docker_routing_config_mode", "separated")
     is_split = mode in SPLIT_MODES or any(path[0] == "frr.conf" for path in config)
+    is_generated = mode not in SPLIT_MODES and mode != "unified"
     timers = session_timers(config) if is_split else _unified_timers(tables)
     access_lists = _control_lists(tables)
     address, gateway = _management(tables)
     return ExistingSwitch(
         hostname=device.get("hostname", ""),
         models=_models(device.get("hwsku", ""), device.get("platform", "")),
-        routing_mode="split" if is_split else mode,
+        routing_mode="split" if is_split or is_generated else mode,
+        generated=GENERATED if is_generated else (),
         asn=number(device.get("bgp_asn")),
         system_mac=device.get("mac", ""),
         management=address,

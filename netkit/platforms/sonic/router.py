@@ -111,9 +111,8 @@ def router(config: Config) -> Router:
     mode = tables.get("DEVICE_METADATA", NOTHING).get("localhost", NO_ROW).get("docker_routing_config_mode", "")
     if is_split or mode in SPLIT_MODES:
         return frr.bgp(config, wired)
-    if mode != "unified":  # bgpcfgd generates FRR's configuration from its own templates
-        wired.unknown.extend(f"BGP_NEIGHBOR|{key}" for key in tables.get("BGP_NEIGHBOR", NOTHING))
-        return frr.read((), {}, wired)
+    if mode != "unified":
+        return _generated(tables, wired)
     return _unified(tables, wired)
 
 
@@ -194,6 +193,20 @@ def _static(tables: Tables, wired: frr.Wiring) -> None:
             wired.static += [route for route in routes if route]
         else:
             wired.unknown.append(f"STATIC_ROUTE|{key}")
+
+
+def _generated(tables: Tables, wired: frr.Wiring) -> Router:
+    """Read the sessions for which bgpcfgd generates FRR's configuration; what else is in its templates is unknown."""
+    neighbors = tables.get("BGP_NEIGHBOR", NOTHING)
+    wired.unknown.extend(f"BGP_NEIGHBOR|{key}" for key in neighbors)
+    lines: frr.Section = [
+        ((f"neighbor {key.removeprefix('default|')} {line}",), "")
+        for key, row in neighbors.items()
+        for line in _lines(row, {field: SESSION[field] for field in ("asn", "admin_status")}, "", "", [])
+    ]
+    asn = tables.get("DEVICE_METADATA", NOTHING).get("localhost", NO_ROW).get("bgp_asn", "")
+    head = f"router bgp {asn}"
+    return frr.read((head,), {head: lines}, wired) if asn and lines else frr.read((), {}, wired)
 
 
 def _unified(tables: Tables, wired: frr.Wiring) -> Router:
