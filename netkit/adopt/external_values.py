@@ -89,8 +89,20 @@ def _of_switch(switch: SurveyedSwitch, guesses: Assumptions) -> Iterator[tuple[E
             "bfd": neighbor.interface in switch.existing.with_bfd,
             **({"max_prefixes": limit} if limit else {}),
             **({"mtu_bytes": mtu} if mtu else {}),
+            **_filter(switch.ports[port]),
         }
         yield switch.ports[port], values
+
+
+def _filter(port: ExistingPort) -> Values:
+    """The access list of a port, if an intent numbers and orders its rules in the same way."""
+    sources = [source for _, source, destination in port.denied if source and not destination]
+    destinations = [destination for _, source, destination in port.denied if destination and not source]
+    first = port.denied[0][0] if port.denied else 0
+    same = [*((source, "") for source in sources), *(("", destination) for destination in destinations)]
+    if not port.denied or [(first + 10 * index, *one) for index, one in enumerate(same)] != list(port.denied):
+        return {}
+    return {"filter": {"deny_from": sources, "deny_to": destinations, "first_number": first}}
 
 
 def _prefixes(switch: SurveyedSwitch, route_map: str) -> list[IPv4Network]:

@@ -18,7 +18,7 @@ from netkit.render import Engine
 ROUNDS = 5
 """A name is found once those above it are known: a peer group, its route map, the prefix list of that."""
 SAMPLES = 8
-"""Switches of each tier that are compared."""
+"""Switches of each tier that are compared, beside those with peers outside."""
 Pair = tuple[Config, Config]
 """What runs, and what is rendered."""
 
@@ -30,7 +30,8 @@ def with_names(source: Adoption, proposal: FoundIntent, files: Mapping[str, File
         platform = str(_tiers(proposal)[role]["platform"])
         read = [one for one in proposal.fabric.tier(role) if one.name in source.survey.switches]
         switches = [switch for switch in read if switch.platform == platform]
-        names = [switch.name for switch in switches[:: len(switches) // SAMPLES + 1]]
+        chosen = switches[:: len(switches) // SAMPLES + 1]
+        names = list(dict.fromkeys(one.name for one in (*chosen, *switches) if one in chosen or one.external))
         before = dict(compared(proposal.fabric, names, files, engine))
         pairs = [(MODELS[platform].parse(files[name]), one.intended) for name, one in before.items()]
         guard = proposal.intent.management

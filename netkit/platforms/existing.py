@@ -56,6 +56,8 @@ class ExistingPort:
     ecn: ExistingEcn | None = None
     xoff_bytes: int | None = None
     """Headroom that is given, not computed by the switch."""
+    denied: tuple[tuple[int, str, str], ...] = ()
+    """(number, source, destination) of what its access list drops; none where that does anything else."""
 
 
 @dataclass(frozen=True, slots=True)

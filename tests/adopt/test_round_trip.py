@@ -283,6 +283,7 @@ def test_networks_beside_the_rails_are_adopted(values: Values) -> None:
 
 
 OF_MODEL = {"cage", "lane_port", "split", "fec"}
+FILTERS: list[Values | None] = [None, {}, {"deny_from": ["192.168.0.0/16"], "deny_to": [], "first_number": 100}]
 PEER_PORTS = {"nvue": ("swp55", "swp56"), "eos": ("Ethernet55/1", "Ethernet56/5")}
 
 
@@ -313,6 +314,7 @@ def with_peers(draw: st.DrawFn) -> Values:
             "max_prefixes": draw(st.sampled_from([2, 100, 5000])),
             "bfd": draw(st.booleans()),
             "mtu_bytes": draw(st.sampled_from([1500, 9000])),
+            "filter": draw(st.sampled_from(FILTERS)) if fabric.switch(device).platform != "frr" else None,
         }
         for index, (device, port, breakout, announced) in enumerate(draw(st.permutations(at))[:4])
     ]

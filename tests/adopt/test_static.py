@@ -109,6 +109,27 @@ def test_peers_that_the_nos_refuses_are_named() -> None:
     assert found.remaining == {}
 
 
+@pytest.mark.parametrize(("platform", "port"), [("nvue", "swp60s0"), ("eos", "Ethernet60/1"), ("sonic", "Ethernet472")])
+def test_filters_of_peers_keep_the_names_of_others(platform: str, port: str) -> None:
+    """A peer at one of many spines, with lists and maps of its own."""
+    spines = {"ceilings": {"spines": 16}, "switches": {"leaf": {}, "spine": {"slots": 16}}}
+    peer = {**PEERS[0], "port": port, "device": "spine02", "filter": {"first_number": 100}}
+    names = {"NETKIT-EDGE-isp-a": "INTERNET", "EXTERNAL-IN-isp-a": "FROM-ISP", "EXTERNAL-OUT-isp-a": "TO-ISP"}
+    files = dict(files_of(intents.fabric(values(platform, external=[peer], **spines))))
+    for own, other in names.items():
+        files["spine02"] = {file: text.replace(own, other) for file, text in files["spine02"].items()}
+    found = adopted("again", files, {}, Path())
+    assert (found.leave, found.remaining) == ((), {})
+    (external,) = found.proposal.intent.external
+    networks = ["10.128.0.0/16", "10.255.0.0/24", "192.0.2.0/24"]
+    assert external.filter is not None
+    assert external.filter.model_dump(mode="json") == {
+        "deny_from": networks,
+        "deny_to": networks[1:],
+        "first_number": 100,
+    }
+
+
 @pytest.mark.parametrize("name", sorted(RELEASES.keys() - {"nvue-old"}))
 @pytest.mark.parametrize("attachment", ["p2p", "vlan"])
 def test_ipv6_of_other_lengths_is_named(name: str, attachment: str) -> None:

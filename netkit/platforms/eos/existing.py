@@ -47,6 +47,7 @@ ECN = re.compile(
     r"random-detect ecn minimum-threshold (\d{1,12}) (\w+) maximum-threshold (\d{1,12}) (\w+)"
     r"(?: max-mark-probability (\d{1,3}))?.*"
 )
+RULE = re.compile(r"(\d{1,9}) (permit|deny) ip (any|[\d.]+/\d+) (any|[\d.]+/\d+)")
 PERMIT = re.compile(r"(?:\d+ )?permit (host )?(\S+)")
 SECONDS = re.compile(r"\d{1,5}(?:\.\d{1,6})?")
 # The map of DSCPs in blocks of eight; lines that equal it may be missing in a running configuration.
@@ -99,7 +100,7 @@ def existing(config: Config) -> ExistingSwitch:
         management=address,
         management_gateway=gateway,
         allow=_allow(top),
-        ports=tuple(_ports(ports, qos)),
+        ports=tuple(_ports(ports, qos, top)),
         vlans=_vlans(top, interfaces),
         vlan_names={
             vlan: section.get("name")
@@ -141,7 +142,7 @@ def existing(config: Config) -> ExistingSwitch:
     )
 
 
-def _ports(ports: dict[str, _Section], qos: "_Qos") -> Iterator[ExistingPort]:
+def _ports(ports: dict[str, _Section], qos: "_Qos", top: _Section) -> Iterator[ExistingPort]:
     speeds = {name: _speed(section.get("speed")) for name, section in ports.items()}
     # Most cages have four or eight lanes. The configuration only shows where all eight are used.
     has_eight = any(_last_lane(name, lanes) >= LANES_PER_CAGE for name, (_, lanes) in speeds.items())
@@ -161,7 +162,18 @@ def _ports(ports: dict[str, _Section], qos: "_Qos") -> Iterator[ExistingPort]:
             is_lossless=bool(lossless),
             ecn=next(filter(None, (qos.ecn(name, priority) for priority in lossless)), None),
             xoff_bytes=qos.headroom_bytes if lossless else None,
+            denied=_denied(section, top),
         )
+
+
+def _denied(section: _Section, top: _Section) -> tuple[tuple[int, str, str], ...]:
+    words = (line.split() for line in section.lines() if line.startswith("ip access-group "))
+    name = next((line[2] for line in words if line[3:] == ["in"]), "")
+    lines = top.below(f"ip access-list {name}").lines()
+    rules = [found.groups() for found in map(RULE.fullmatch, lines) if found]
+    if [rule[1] for rule in rules] != [*["deny"] * (len(lines) - 1), "permit"] or rules[-1][2:] != ("any", "any"):
+        return ()
+    return tuple((int(rule[0]), rule[2].replace("any", ""), rule[3].replace("any", "")) for rule in rules[:-1])
 
 
 def _speed(text: str) -> tuple[int | None, int | None]:

@@ -65,7 +65,7 @@ def existing(config: Config) -> ExistingSwitch:
         management=address,
         management_gateway=gateway,
         allow=_allow(tree),
-        ports=tuple(_port(name, interfaces, qos) for name in qos.ports),
+        ports=tuple(_port(name, interfaces, qos, tree) for name in qos.ports),
         vlans=_vlans(tree, interfaces),
         vlan_names={
             vlan: name
@@ -142,7 +142,7 @@ def _is_port(name: str, interfaces: Mapping[str, Tree]) -> bool:
     return match is not None and (bool(match[2]) or not breakout or breakout.startswith("1x"))
 
 
-def _port(name: str, interfaces: Mapping[str, Tree], qos: "_Qos") -> ExistingPort:
+def _port(name: str, interfaces: Mapping[str, Tree], qos: "_Qos", tree: Tree) -> ExistingPort:
     row, cage = interfaces[name], interfaces.get(_cage(name), {})
     split, speed_gbps = _split(name, interfaces)
     lossless = qos.lossless_of(name)
@@ -158,7 +158,19 @@ def _port(name: str, interfaces: Mapping[str, Tree], qos: "_Qos") -> ExistingPor
         cable_m=qos.cable_m(name) if lossless else None,
         is_lossless=bool(lossless),
         ecn=next(filter(None, (qos.ecn(name, priority) for priority in lossless)), None),
+        denied=_denied(row, tree),
     )
+
+
+def _denied(row: Tree, tree: Tree) -> tuple[tuple[int, str, str], ...]:
+    name = next((name for name, bound in _trees(row, "acl").items() if list(bound) == ["inbound"]), "")
+    found = []
+    for key, rule in sorted(_trees(tree, "acl", name, "rule").items(), key=lambda one: number(one[0]) or 0):
+        match = _tree(rule, "match", "ip")
+        if _text(rule, "action") != "deny" or not match or match.keys() - {"source-ip", "dest-ip"}:
+            return ()
+        found.append((number(key) or 0, _text(match, "source-ip"), _text(match, "dest-ip")))
+    return tuple(found)
 
 
 def _cage(name: str) -> str:

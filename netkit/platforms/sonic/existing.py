@@ -28,7 +28,7 @@ from netkit.platforms.existing import (
 from netkit.platforms.frr.reply import session_timers
 from netkit.platforms.secrets import SECRET
 from netkit.platforms.sonic.router import SPLIT_MODES
-from netkit.platforms.sonic.tables import CONTROL_LISTS
+from netkit.platforms.sonic.tables import CONTROL_LISTS, HIGHEST_PRIORITY
 
 Row = Mapping[str, str]
 Table = Mapping[str, Row]
@@ -37,6 +37,7 @@ NOTHING: Table = {}
 NO_ROW: Row = {}
 BYTES_PER_S_PER_GBPS = 125_000_000
 CONTROL_QUEUE = 7
+DENIAL = {"PRIORITY", "PACKET_ACTION", "SRC_IP", "DST_IP"}
 GENERATED = (("frr.conf",), ("BGP_NEIGHBOR",), ("DEVICE_METADATA", "localhost", "docker_routing_config_mode"))
 """What netkit leaves alone in the mode in which SONiC's own templates make the configuration of FRR."""
 SYSLOG_PORT, SYSLOG_PROTOCOL = 514, "udp"
@@ -138,6 +139,23 @@ def _allow(tables: Tables, name: str) -> tuple[str, ...]:
     return tuple(row["SRC_IP"] for row in rules) if fits else ()
 
 
+def _denied(tables: Tables, port: str) -> tuple[tuple[int, str, str], ...]:
+    """What the ingress list of a port drops, with the number that netkit's priority of the rule stands for."""
+    lists = [
+        name
+        for name, table in tables.get("ACL_TABLE", NOTHING).items()
+        if table.get("type") == "L3" and f'"{port}"' in table.get("ports", "") and table.get("stage") == "ingress"
+    ]
+    rules = [row for key, row in tables.get("ACL_RULE", NOTHING).items() if key.partition("|")[0] in lists[:1]]
+    rules.sort(key=lambda row: -(number(row.get("PRIORITY")) or 0))
+    if len(lists) != 1 or any(row.get("PACKET_ACTION") != "DROP" or row.keys() - DENIAL for row in rules):
+        return ()
+    return tuple(
+        (HIGHEST_PRIORITY - (number(row.get("PRIORITY")) or 0), row.get("SRC_IP", ""), row.get("DST_IP", ""))
+        for row in rules
+    )
+
+
 def _vlans(tables: Tables) -> dict[int, str]:
     found = {}
     for name, row in tables.get("VLAN", NOTHING).items():
@@ -224,6 +242,7 @@ class _Ports:
                 is_lossless=bool(lossless),
                 ecn=next(filter(None, (self._ecn(name, queue) for queue in lossless)), None),
                 xoff_bytes=self.headroom.get(name),
+                denied=_denied(self.tables, name),
             )
 
     def _untagged(self) -> Iterator[tuple[str, int]]:

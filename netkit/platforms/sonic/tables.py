@@ -15,6 +15,8 @@ Value: TypeAlias = str | list[str]
 Row = dict[str, Value]
 Tables = dict[str, dict[str, Row]]
 Place = tuple[str, ...]
+HIGHEST_PRIORITY = 10_000
+"""Of rules of access lists, which have this one less their number."""
 CONTROL_LISTS = {
     "NETKIT-MANAGEMENT": ("SSH", "SNMP"),
     "NETKIT-GNMI": ("EXTERNAL_CLIENT",),

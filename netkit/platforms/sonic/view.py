@@ -13,7 +13,7 @@ from netkit.platforms.frr import dialects as frr_dialects
 from netkit.platforms.frr.view import FrrRouting, routing
 from netkit.platforms.sonic.dialects import SonicDialect, dialect
 from netkit.platforms.sonic.hardware import BufferPools, SonicHardware, hardware
-from netkit.platforms.sonic.tables import CONTROL_LISTS
+from netkit.platforms.sonic.tables import CONTROL_LISTS, HIGHEST_PRIORITY
 from netkit.render.output import Artifact
 
 # Packets of the CPU (BGP, BFD, LLDP) use this queue whatever their DSCP.
@@ -252,7 +252,7 @@ SNMP_USER_LENGTHS = range(4, 33)
 FRR_BFD = Bfd(interval_ms=300, multiplier=3)
 # CONFIG_DB has no timers for ARP and MAC ageing. The image ages MACs after 600 s, and its arp_update probes every
 # neighbour in a VLAN every few minutes, so that no MAC of a live host ages out and is flooded.
-GNMI_PORT, LINK_LOCAL, HIGHEST_PRIORITY = 8080, "fe80::/10", 10_000
+GNMI_PORT, LINK_LOCAL = 8080, "fe80::/10"
 NO_HEADROOM = "0m"  # cable length for which the switch makes no lossless buffer
 FLOOD_KBPS = 10_000  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue
 
