@@ -86,6 +86,8 @@ def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Ad
     inside = (*found.values(), *rails.values())
     loopbacks = _loopback_pool(survey, entries, inside, guesses)
     hosts = _host_pool(survey, [one for one in lists if not one[0].overlaps(loopbacks)], inside, guesses)
+    if not survey.hosts:
+        rails = _rails_around(found, placement, hosts)
     rails |= free_prefixes(rails, hosts, placement.rails)
     unnumbered = any(not one.address for switch in survey.switches.values() for one in switch.sessions)
     return Addressing(loopbacks, hosts, length, link_length, attachment, found, rails, links, unnumbered)
@@ -246,6 +248,17 @@ def _rail_prefixes(survey: Survey, placement: Placement, leaf_length: int) -> di
     if len(set(chosen.values())) != len(chosen):
         return {}
     return chosen | rails_to_come(chosen, sorted(others - set(chosen.values())))
+
+
+def _rails_around(leaves: Mapping[str, IPv4Network], placement: Placement, pool: IPv4Network) -> dict[int, IPv4Network]:
+    """Return the widest prefixes of equal length that contain the leaves of one rail each; empty if there are none."""
+    longest = min((prefix.prefixlen for prefix in leaves.values()), default=0)
+    for length in range(pool.prefixlen + (placement.rails - 1).bit_length(), longest + 1):
+        found = {(placement.places[leaf].rail, one.supernet(new_prefix=length)) for leaf, one in leaves.items()}
+        rails = dict(found)
+        if len(found) == len(rails) == len(set(rails.values())):
+            return rails
+    return {}
 
 
 def rails_to_come(known: Mapping[int, AnyNetwork], others: list[AnyNetwork]) -> dict[int, AnyNetwork]:

@@ -33,6 +33,10 @@ class FoundLink:
     origin: Origin
 
     @property
+    def ends(self) -> tuple[End, End]:
+        return self.near, self.far
+
+    @property
     def devices(self) -> tuple[str, str]:
         return self.near[0], self.far[0]
 

@@ -1,5 +1,6 @@
 """Cables → topology: the role of each switch, its unit, rail, plane and slot, and the slot of each host."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from netkit.platforms.existing import most
 Topology = Literal["two-tier", "three-tier", "rail-only"]
 MOST_RAILS = 16
 RAIL = "rail"
+DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,15 @@ class _Placing:
         self._place_leaves(units, rails, pods)
         self._place_hosts(units)
         everything = (*self.survey.switches, *self.survey.hosts)
-        left_out = {name: "no cable of it was found" for name in everything if name not in self.places}
+        left_out = {
+            name: "no leaf below it was read" if self.neighbors[name] else "no cable of it was found"
+            for name in everything
+            if name not in self.places
+        }
         left_out |= dict.fromkeys(self.survey.beside, "its network beside the rails has no place in an intent")
+        left_out |= dict.fromkeys(
+            (leaf for leaf in unread if leaf not in self.places), "neither it nor a host below it was read"
+        )
         left_out |= dict(self.survey.unread)
         rail_count = max(rails.values()) + 1
         return Placement(topology, rail_count, planes, self.places, dict(self._leaves_of_nics(units, rails)), left_out)
@@ -137,12 +146,30 @@ class _Placing:
             for host in self.survey.hosts.values()
             for interface in self._nics(host)
         )
+        found |= dict.fromkeys(self._named_like_leaves(unread, found), "leaf")
         if not is_leaf_missing:
             return found
         # Nobody but hosts names the host ports of a leaf, so one that was not read looks like a core switch. But the
         # core switches have one AS number, and each leaf its own.
         numbers = {switch.asn for name, switch in self.survey.switches.items() if name in layer}
         return found | {name: "leaf" for name in unread if told_asn(self.survey, self.links, name) not in numbers}
+
+    def _named_like_leaves(self, unread: Collection[str], roles: Mapping[str, str]) -> Iterator[str]:
+        """Yield those with names and policies like leaves at the same spines, each with an AS number of its own."""
+        policies = {
+            (switch.name, one.interface): (switch.name, one.inbound, one.outbound)
+            for switch in self.survey.switches.values()
+            for one in switch.sessions
+        }
+        ends = [(near, far[0]) for link in self.links.switches for near, far in (link.ends, link.ends[::-1])]
+        of_leaves = {policies[near] for near, name in ends if roles.get(name) == "leaf" and near in policies}
+        names = {DIGITS.sub("", name) for name, role in roles.items() if role == "leaf"}
+        numbers = Counter(told_asn(self.survey, self.links, name) for name in unread)
+        for name in unread:
+            alike = all(policies.get(near) in of_leaves for near, far in ends if far == name)
+            asn = told_asn(self.survey, self.links, name)
+            if alike and DIGITS.sub("", name) in names and (not asn or numbers[asn] == 1):
+                yield name
 
     def _with(self, role: str) -> list[str]:
         return sorted((name for name, one in self.roles.items() if one == role), key=natural)

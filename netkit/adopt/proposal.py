@@ -339,8 +339,9 @@ def _host_routing(survey: Survey, placement: Placement, addresses: Addressing, h
     ]
     is_separate = placement.topology == "rail-only" or (placement.topology == "two-tier" and placement.planes > 1)
     is_routed = any(reached) if reached else not is_separate
+    has_rails = addresses.rail_prefixes or not (survey.hosts or addresses.leaf_prefixes)
     return {
-        "host_routes": "supernet" if addresses.rail_prefixes or not survey.hosts else "per-leaf",
+        "host_routes": "supernet" if has_rails else "per-leaf",
         "cross_rail": "routed" if is_routed and not is_separate else "blocked",
     }
 

@@ -107,11 +107,37 @@ def test_a_device_of_which_nothing_was_read_does_not_hinder_the_others(values: V
     assume(any(name in read for leaf in fabric.tier("leaf") for name in [leaf.name]))
     assume(any(host.name in read for host in fabric.hosts))
     alone = {host.name for host in fabric.hosts if len(host.nics) == 1 and host.nics[0].leaf == missing}
+    alone |= {
+        spine.name
+        for spine in fabric.tier("spine")
+        if {port.peer for port in spine.ports if port.role == "down"} == {missing}
+    }
     found = adopted(read)
     assert set(found.placement.places) >= set(cabled) - {missing} - alone
     roles = {switch.name: switch.role for switch in fabric.switches}
     wrong = {name for name, place in found.placement.places.items() if roles.get(name, "host") != place.role}
     assert wrong <= {missing}
+
+
+@MANY
+@given(guarded(random_intents()), st.randoms(use_true_random=False), st.booleans())
+def test_a_part_of_a_fabric_is_adopted(values: Values, chance: random.Random, with_hosts: bool) -> None:
+    """One unit or rail, with all spines and core switches, and with its hosts or without any."""
+    fabric = design.build(Intent.model_validate(values), CATALOG)
+    files = files_of(fabric)
+    leaves = [leaf for leaf in fabric.tier("leaf") if leaf.host_ports]
+    assume(leaves)
+    one, by_rail = chance.choice(leaves), chance.random() < 0.5
+    part = {leaf.name for leaf in leaves if (leaf.rail == one.rail if by_rail else leaf.unit == one.unit)}
+    hosts = {host.name for host in fabric.hosts if any(nic.leaf in part for nic in host.nics)} if with_hosts else set()
+    above = {switch.name for switch in fabric.switches if switch.role != "leaf"}
+    read = {name: own for name, own in files.items() if name in part | hosts | above}
+    found = adopted_whole("again", read, {}, Path())
+    roles = {switch.name: switch.role for switch in fabric.switches}
+    places = found.proposal.placement.places
+    assert {name for name, place in places.items() if roles.get(name, "host") != place.role} == set()
+    assert part <= places.keys()
+    assert found.remaining == {}
 
 
 DESCRIPTION = re.compile(r"(?m)^ +(neighbor \S+ )?description:? .*\n")
