@@ -126,6 +126,27 @@ def on_platform(platform: str, version: str, changes: Mapping[str, Any] | None =
     return merged
 
 
+def three_tiers(planes: int = 2, spines: int = 2, cores: int = 1) -> dict[str, Any]:
+    """Changes for two pods of two rails; each spine is in a plane, which has cores of its own."""
+    core = {"model": "SN5600", "platform": "frr", "version": "8.4.4", "breakout": "2x400G"}
+    return {
+        "topology": "three-tier",
+        "ceilings": {"pods": 2, "units": 2, "spines": 2, "cores": 2},
+        "units": [{"pod": "1-2", "unit": 1, "hosts": 1}],
+        "switches": {
+            "spine": {"slots": spines, "uplink_breakout": "2x400G"},
+            "core": {**core, "planes": planes, "slots": cores},
+        },
+        "cables": {"core": {"media": "800G-2xSR4", "length_m": 20}},
+        "names": {
+            "leaf": "p{pod}r{rail}",
+            "spine": "p{pod}s{slot}",
+            "core": "c{plane}x{slot}",
+            "host": "gpu{number:02}",
+        },
+    }
+
+
 def fabric(given: Mapping[str, Any]) -> Fabric:
     """The fabric of an intent given as plain values."""
     return design.build(Intent.model_validate(given), Catalog())

@@ -59,9 +59,12 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
 
 
 def _may_join(canary: Group, others: Group, fabric: Fabric) -> bool:
-    """Whether a plan's canary may change with the step after it: same tier, and nothing depends on both."""
+    """Whether a plan's canary may change with the step after it: same tier, and nothing depends on both.
+
+    Above the leaves only the plan's model knows: a spine may be the other path for leaves of another spine's pod.
+    """
     (stage, first), (other_stage, rest) = canary, others
-    if len(first) != 1 or stage != other_stage or first[0].role != rest[0].role:
+    if len(first) != 1 or stage != other_stage or first[0].role != rest[0].role or first[0].role in {"spine", "core"}:
         return False
     served = depends_on(first[0], fabric)
     return not any(served & depends_on(one, fabric) for one in rest)

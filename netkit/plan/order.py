@@ -362,15 +362,20 @@ class Order:
         while roles := [role for role in tiers or ROLES if waiting[role]]:
             best: tuple[Step, str] | None = None
             for role in roles[:1] if tiers else roles:
-                step = self.step(state, waiting[role][0], targets)
+                first, step = waiting[role][0], self.step(state, waiting[role][0], targets)
+                if len(first) > 1 and role != "host" and (step.after or step.during):
+                    # Spines of two planes serve no leaf in common, yet each may be the other way of its pod.
+                    single = self.step(state, first[:1], targets)
+                    if not single.after and not single.during:
+                        waiting[role][:1], step = [first[:1], first[1:]], single
                 if best is None or _cost(step) < _cost(best[0]):
                     best = step, role
                 if not step.after and not step.during:
                     break
             if best is None:
                 break
-            step, first = best
-            del waiting[first][0]
+            step, tier = best
+            del waiting[tier][0]
             state |= {name: targets[name] for name in step.devices}
             steps.append(step)
         return steps
@@ -557,9 +562,16 @@ def is_drained_first(device: DevicePlan, fabric: Fabric) -> bool:
     is_felt = device.risk >= Risk.SESSION and bool(device.blast.sessions or device.blast.links)
     if not is_felt or device.blast.is_disruptive:
         return False
-    below = {port.peer for port in found.ports if port.role == "down"}
-    uplinks = [{port.peer for port in fabric.switch(peer).ports if port.role == "up"} for peer in below]
-    return bool(below) and all(above - {device.name} for above in uplinks)
+    gone, below = {device.name}, {port.peer for port in found.ports if port.role == "down"}
+    is_needed = bool(below)
+    while below:  # a spine below the only core of its plane gets no routes any more: its leaves need another spine
+        switches = map(fabric.switch, below)
+        cut_off = [one for one in switches if all(port.peer in gone for port in one.ports if port.role == "up")]
+        if any(one.role == "leaf" for one in cut_off):
+            return False
+        gone |= {one.name for one in cut_off}
+        below = {port.peer for one in cut_off for port in one.ports if port.role == "down"}
+    return is_needed
 
 
 def _stage(phases: Mapping[str, int], names: Iterable[str], targets: Mapping[str, int]) -> Stage:

@@ -15,7 +15,7 @@ from netkit import plan as planning
 from netkit.errors import NetkitError
 from netkit.plan import Plan, Running, Unreachable
 from netkit.plan.model import Partial, ReachabilityLoss, Step
-from netkit.plan.order import Order
+from netkit.plan.order import Order, is_drained_first
 from netkit.plan.retain import with_entries
 from netkit.platforms.compare import MODELS
 from netkit.platforms.secrets import PLACEHOLDER, SECRET
@@ -397,6 +397,27 @@ def test_spines_that_carry_traffic_by_the_second_stage_change_one_by_one(platfor
     spines = [step.devices for step in found.plan.steps if step.stage == "finish" and step.devices[0][:5] == "spine"]
     assert spines == [("spine01",), ("spine02",)]
     assert_loses_only_what_it_names(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "drained"),
+    [
+        ({}, {"c0x1", "c1x1", "p1s1", "p1s2", "p2s1", "p2s2"}),
+        ({"planes": 1, "cores": 2}, {"c0x1", "c0x2", "p1s1", "p1s2", "p2s1", "p2s2"}),
+        ({"planes": 1}, {"p1s1", "p1s2", "p2s1", "p2s2"}),
+        ({"planes": 1, "spines": 1, "cores": 2}, {"c0x1", "c0x2"}),
+    ],
+    ids=["a core for each plane", "two cores", "one core", "one spine"],
+)
+def test_a_switch_is_drained_first_if_its_leaves_have_another_path(given: dict[str, int], drained: set[str]) -> None:
+    """Also a core that is the only one of its plane: the spines below it have no other, but the leaves have."""
+    tiers = intents.three_tiers(**given)
+    found = transition("frr", tiers, merged(tiers, EDITS["loopbacks"]))
+    switches = [device for device in found.plan.changed if device.role in {"spine", "core"}]
+    assert {one.name for one in switches if is_drained_first(one, found.fabrics[-1])} == drained
+    assert_loses_only_what_it_names(found)
+    for step in found.plan.steps:
+        assert bool(step.during) == (step.devices[0] not in drained)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
