@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.fan_out import each, threads
+from netkit.deploy.live_paths import Sessions, cut_off
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import AccessError, NetkitError
 from netkit.platforms.change import Risk
@@ -183,11 +184,8 @@ def ask_first(others: Gate, question: GateQuestion, clock: DeployClock) -> Chain
     return ChainedAnswer(answer, kept, max(0.0, question.time_limit_s - (clock.steady_s() - began_s)))
 
 
-Sessions = Mapping[str, int]
-"""Interface → prefixes received, of established sessions."""
 POLL_S = 0.5
 NEIGHBORS_AT_ONCE = 16
-GOES_ON = "--disruptive goes on"
 
 
 class SessionGate:
@@ -217,9 +215,9 @@ class SessionGate:
             others = self._read(question, question.neighbors) if found else {}
             here = self._established(question.device, found)
             sample = {question.device: here, **self._towards(question.device, others)}
-            cut_off = tuple(self._await_paths(question, others))
-            verdict: Verdict = "worse" if cut_off else "healthy"
-            return GateAnswer(verdict, cut_off, json.dumps(sample), is_blank=not any(sample.values()))
+            lost = tuple(self._await_paths(question, {question.device: here, **others}))
+            verdict: Verdict = "worse" if lost else "healthy"
+            return GateAnswer(verdict, lost, json.dumps(sample), is_blank=not any(sample.values()))
         before: dict[str, Sessions] = json.loads(question.sample)
         if question.moment is Moment.DRAINED:
             return self._check_drain(question, before[question.device])
@@ -321,26 +319,26 @@ class SessionGate:
             for name, sessions in found.items()
         }
 
-    def _await_paths(self, question: GateQuestion, others: Mapping[str, Sessions]) -> Sequence[str]:
-        """Poll while a device below has no other path: sessions that an earlier change ended may be coming back."""
+    def _await_paths(self, question: GateQuestion, seen: Mapping[str, Sessions]) -> Sequence[str]:
+        """Poll while a leaf has no other path: sessions that an earlier change ended may be coming back."""
         deadline_s = self._clock.steady_s() + question.time_limit_s
-        while cut_off := tuple(self._cut_off(question, others)):
+        while cut_off := tuple(self._cut_off(question, seen)):
             if self._clock.steady_s() >= deadline_s:
                 break
             self._clock.sleep_s(POLL_S)
-            others = self._read(question, others)
+            seen = {question.device: self._established(question.device, question.reader.sessions())}
         return cut_off
 
-    def _cut_off(self, question: GateQuestion, others: Mapping[str, Sessions]) -> Iterator[str]:
-        """Yield the devices below a switch that have routes from no other one above them."""
-        switch = self._fabric.device(question.device)
-        below = switch.ports if isinstance(switch, Switch) else ()
-        affected = {port.peer for port in below if port.role == "down" and port.name in question.interrupted}
-        for name in () if question.may_lose_paths else affected & others.keys():
-            sessions, above = others[name], [port for port in self._fabric.switch(name).ports if port.role == "up"]
-            carrying = {port.peer for port in above if sessions.get(port.name)}
-            if carrying == {question.device} and len({port.peer for port in above}) > 1:
-                yield f"{name}: it has routes from no other switch: the change would cut it off; {GOES_ON}"
+    def _cut_off(self, question: GateQuestion, seen: Mapping[str, Sessions]) -> Iterator[str]:
+        """Yield what is wrong with the sessions that the change interrupts, by these sessions and others."""
+
+        def read(names: Iterable[str]) -> Mapping[str, Sessions]:
+            asked = set(names)
+            known = {name: sessions for name, sessions in seen.items() if name in asked}
+            return known | self._read(question, asked - known.keys())
+
+        if seen[question.device] and not question.may_lose_paths:
+            yield from cut_off(self._fabric, question.device, question.interrupted, read)
 
     def _sessions_of(self, name: str) -> Sessions | None:
         try:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from netkit.deploy.device import Device
 from netkit.deploy.fan_out import each
-from netkit.deploy.gate import GOES_ON
 from netkit.deploy.job import Job
 from netkit.deploy.journal import STAGE, WAVE
+from netkit.deploy.live_paths import GOES_ON
 from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, DeviceResult
 from netkit.deploy.preflight import Task
 from netkit.deploy.wave import Wave, waves

@@ -39,7 +39,7 @@ from tests.lab.running import needs_lab, running, write_fabric
 from tests.lanes import daily
 
 pytestmark = needs_lab
-PATIENCE_S, QUIET_S = 500, 1.5
+PATIENCE_S, QUIET_S = 900, 1.5
 WHOLE = tuple(filter(None, os.environ.get("NETKIT_KILLED", "").split(",")))
 STEPS = ("preflight", "sample", "load", "commit", "connect", "verify", "gate", "confirm", "confirmed", "end")
 SIGNALS = ("SIGKILL", "SIGINT", "SIGTERM", "SIGHUP")
