@@ -252,9 +252,12 @@ class HealthGate:
             self._clock.sleep_s(POLL_S)
 
     def _kept_widths(self, question: GateQuestion, before: Mapping[str, int]) -> Mapping[str, int]:
-        """The widths to expect: those from before, without what is drained now, and what the plan says will go."""
-        name, fewer = question.device, question.narrowed
-        before = {one: min(width, fewer.get(self._prefixes[one], width)) for one, width in before.items()}
+        """The widths to expect: those from before, without what is drained now, and what the plan says will go.
+
+        An interrupted run may have begun with another intent, with prefixes that nobody looks for now.
+        """
+        name, fewer, known = question.device, question.narrowed, self._prefixes
+        before = {one: min(width, fewer.get(known[one], width)) for one, width in before.items() if one in known}
         if self._left is self._fabric or not isinstance(self._fabric.device(name), Switch):
             return before
         wanted = LeafReach(self._left).widths(self._left.switch(name))

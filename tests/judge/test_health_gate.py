@@ -16,6 +16,7 @@ from netkit.gate.health import HealthGate
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
 from netkit.platforms.view import Reply, View
+from tests import intents
 from tests.judge.scenes import fabric
 
 BUILT = fabric()
@@ -220,6 +221,14 @@ def test_routes_need_no_more_ports_than_the_plan_predicts(predicted: int, ports:
     scene.device.routes = {FAR: ["swp5", "swp6"][:ports]}
     for leaf, found in (("leaf02", reasons), ("leaf03", scene.ask(Moment.AFTER).reasons)):
         assert scene.ask(Moment.AFTER, narrowed={leaf: predicted}).reasons == found
+
+
+def test_prefixes_of_the_intent_that_a_run_began_with_may_be_unknown_now() -> None:
+    scene = Scene(Device())
+    scene.ask(Moment.BEFORE)
+    scene.built = intents.fabric(intents.values({"pools": {"hosts": "10.64.0.0/16"}}))
+    assert FAR not in {leaf.leaf_prefix for leaf in scene.built.tier("leaf")}
+    assert scene.ask(Moment.AFTER).is_healthy
 
 
 def test_a_discarded_summary_is_reached_by_its_more_specific_routes() -> None:
