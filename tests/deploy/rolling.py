@@ -176,9 +176,12 @@ def states(found: Transition, entries: Iterable[JournalEntry], ended_s: float) -
 
 
 def addresses(fabric: Fabric) -> list[Pair]:
-    """All pairs of addresses of different hosts."""
-    nics: list[Address] = [(host.name, nic.interface, nic.address) for host in fabric.hosts for nic in host.nics]
-    return [frozenset(pair) for pair in combinations(nics, 2) if pair[0][0] != pair[1][0]]
+    """All pairs of addresses of different hosts, within each family."""
+    nics: list[Address] = [
+        (host.name, nic.interface, one) for host in fabric.hosts for nic in host.nics for one in nic.addresses
+    ]
+    pairs = combinations(nics, 2)
+    return [frozenset(pair) for pair in pairs if pair[0][0] != pair[1][0] and len({":" in one[2] for one in pair}) == 1]
 
 
 def pair_call(pair: Pair) -> TrafficPair:

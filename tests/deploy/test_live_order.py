@@ -79,6 +79,16 @@ def test_a_leaf_alone_is_refused_and_the_drain_of_one_session_proceeds(tmp_path:
         assert not plan.worst
 
 
+@pytest.mark.whole
+def test_the_only_core_of_a_plane_restarts_its_sessions_without_a_loss(tmp_path: Path) -> None:
+    tiers = intents.three_tiers()
+    with rolling(tmp_path, variant("frr", tiers)) as lab:
+        plan = assert_rolls(lab, variant("frr", merged(tiers, EDITS["loopbacks"])))
+        lossless = {step.devices for step in plan.steps if not step.during and not step.after}
+        assert {one.role for names in lossless for one in map(plan.device, names) if one} == {"spine", "core"}
+        assert len([step for step in plan.steps if step.devices not in lossless]) == 2
+
+
 @pytest.mark.parametrize(
     "platform",
     [
