@@ -116,6 +116,50 @@ def _choices(proposal: FoundIntent) -> Iterator[Choice]:
     yield Choice(("adaptive_routing",), (False, True))
 
 
+def without_effect(
+    source: Adoption,
+    proposal: FoundIntent,
+    leave: Sequence[Mapping[str, str]],
+    files: Mapping[str, Files],
+    engine: Engine,
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield each number of the intent whose lines are all in `leave`, with the roles of such devices."""
+    values = proposal.values | {"leave": list(leave)}
+    sample = _sample(proposal.fabric, proposal.placement, files)
+
+    def rendered(changed: Values) -> Mapping[str, Files]:
+        fabric = design.build(validated(changed, proposal.tables), source.catalog)
+        devices = [device for name in sample if name in files and (device := fabric.device(name))]
+        return {one.device: one.files for one in render(fabric, devices, engine)}
+
+    before = rendered(values)
+    for path, number in _numbers({key: values.get(key) for key in ("lossless", "routing")}):
+        for other in (number + 1, number - 1, 2 * number):
+            try:
+                after = rendered(_with(values, path, other))
+            except NetkitError:
+                continue
+            models = {name: MODELS[device.platform] for name in after if (device := proposal.fabric.device(name))}
+            idle = [
+                proposal.placement.places[name].role
+                for name, model in models.items()
+                if name in proposal.placement.places
+                and after[name] != before[name]
+                and not compare(model, files[name], after[name]).changes
+            ]
+            if idle:
+                yield ".".join(map(str, path)), list(dict.fromkeys(idle))
+            break
+
+
+def _numbers(values: Mapping[str, object], path: Path = ()) -> Iterator[tuple[Path, int]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, (*path, key))
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield (*path, key), value
+
+
 def _releases(platform: str) -> tuple[str, ...]:
     known = PLATFORMS[platform]
     return tuple(sorted({*known.tested_versions, known.newest_version}, key=version_key, reverse=True))

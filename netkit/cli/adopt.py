@@ -137,6 +137,8 @@ def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path)
     yield from _section("the source of truth differs:", list(found.conflicts))
     rules = [f"{rule['path']} on {rule.get('devices', 'all devices')}" for rule in found.leave]
     yield from _section("left as it runs, in `leave` of fabric.yaml:", rules)
+    idle = [f"{number} on {', '.join(roles)}" for number, roles in found.without_effect.items()]
+    yield from _section("not deployed when changed, as its lines are in `leave`:", idle)
     yield from _section(
         "differs, but `leave` cannot express it:",
         [f"{name}: {counted(count, 'change')}" for name, count in found.remaining.items()],
@@ -167,5 +169,6 @@ def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
         "unknown_ends": [list(end) for end in proposal.links.dangling],
         "conflicts": list(found.conflicts),
         "leave": list(found.leave),
+        "without_effect": {number: list(roles) for number, roles in found.without_effect.items()},
         "remaining_changes": dict(found.remaining),
     }

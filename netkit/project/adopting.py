@@ -1,12 +1,12 @@
 """`netkit adopt`: saved configurations → a folder with the intent of the fabric that runs them."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from netkit import adopt, design
 from netkit.adopt import document, remainder
-from netkit.adopt.fit import compared, fitted
+from netkit.adopt.fit import compared, fitted, without_effect
 from netkit.adopt.links import End
 from netkit.adopt.object_names import with_names
 from netkit.adopt.proposal import Adoption, FoundIntent, propose, validated
@@ -43,6 +43,8 @@ class Adopted:
     """Device → number of its differences that `leave` cannot keep either."""
     conflicts: tuple[str, ...] = ()
     """Differences of the source of truth."""
+    without_effect: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Number of the intent whose lines are all in `leave` → the roles of the devices."""
 
 
 def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
@@ -80,8 +82,9 @@ def adopted(
         differing = dict(_differing(source.survey.switches, proposal, files, engine))
         rules = remainder.rules(proposal.fabric, differing)
         remaining = _remaining(source, proposal, rules, files, engine) if differing else {}
+        idle = dict(without_effect(source, proposal, rules, files, engine) if differing else ())
     conflicts = tuple(_conflicts(proposal, truth)) if records else ()
-    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts)
+    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts, idle)
 
 
 def _of_truth(device: DeviceRecord) -> dict[str, str]:

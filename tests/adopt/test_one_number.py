@@ -61,6 +61,15 @@ CASES: dict[str, list[Case]] = {
 }
 
 
+BFD = ("routing.bfd.interval_ms", "routing.bfd.multiplier")
+TIMERS = ("routing.keepalive_s", "routing.hold_s")
+WITHOUT_EFFECT = {
+    "nvue": ("lossless.pool_percent", *TIMERS),  # pools of the RoCE mode, and FRR's own timers
+    "sonic": (*TIMERS, "routing.connect_s", *BFD),  # on each group, or by default
+    "eos": BFD,  # by default
+}
+
+
 @pytest.mark.parametrize("platform", CASES)
 def test_a_number_changes_its_line_only(platform: str) -> None:
     model = "DCS-7060X6-64PE" if platform == "eos" else ""
@@ -71,6 +80,7 @@ def test_a_number_changes_its_line_only(platform: str) -> None:
         "own", files, {(link.device, link.port): (link.peer, link.peer_port) for link in fabric.links()}, Path()
     )
     assert found.remaining == {}
+    assert found.without_effect == {key: ["leaf", "spine"] for key in WITHOUT_EFFECT[platform]}
     for where, number, expected in CASES[platform]:
         changed: Any = copy.deepcopy(found.proposal.values | {"leave": list(found.leave)})
         section = changed
