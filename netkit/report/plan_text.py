@@ -56,10 +56,11 @@ def worst_state(plan: Plan) -> str:
     if plan.partial:
         return f"worse than before: {_worse(plan.partial)}"
     narrow = [step for step in plan.steps if step.paths < step.paths_before]
+    others = "no other pair of hosts" if plan.gone else "no pair of hosts"
     if narrow:
         step = min(narrow, key=lambda one: one.paths)
-        return f"no pair of hosts loses its last path; step {step.number} leaves {_paths(step)}"
-    return "no pair of hosts loses a path" if plan.steps else ""
+        return f"{others} loses its last path; step {step.number} leaves {_paths(step)}"
+    return f"{others} loses a path" if plan.steps else ""
 
 
 def loss(lost: ReachabilityLoss) -> str:
@@ -255,6 +256,9 @@ def _markdown_lines(plan: Plan, most_lines: int) -> Iterator[str]:
 def steps(plan: Plan) -> Iterator[str]:
     """Yield the worst state during the deploy, and the order of the devices, folded."""
     worst, lines = worst_state(plan), list(step_lines(plan))
+    if plan.gone:
+        yield ""
+        yield f"⚠ Ends by intent: {plain(_cut_off(plan.gone))}."
     if worst:
         yield ""
         yield f"{'⚠ ' if plan.worst or plan.partial else ''}During the deploy: {plain(worst)}."

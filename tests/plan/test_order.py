@@ -19,7 +19,7 @@ from netkit.plan.order import Order, is_drained_first
 from netkit.plan.retain import with_entries
 from netkit.platforms.compare import MODELS
 from netkit.platforms.secrets import PLACEHOLDER, SECRET
-from netkit.report.plan_text import step_lines, worst_state
+from netkit.report.plan_text import markdown, step_lines, worst_state
 from tests import intents
 from tests.lanes import daily, examples
 from tests.plan.replay import NicPair, Transition, nics, words
@@ -304,8 +304,26 @@ def test_removed_ipv6_ends_by_intent(platform: str) -> None:
     assert found.plan.gone == loss
     said = "4 pairs of NICs of gpu11, gpu12 no longer reach each other over IPv6"
     assert f"ends by intent: {said}" in step_lines(found.plan)
+    assert f"\n⚠ Ends by intent: {said}.\n" in markdown(found.plan).split("<details>")[0]
     assert planning.read(planning.write(found.plan)) == found.plan
     assert '"is_only_ipv6"' not in planning.write(transition(platform, {}, EDITS["drained spine"]).plan)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_beside_pairs_that_end_by_intent_the_worst_state_is_that_of_the_others(platform: str) -> None:
+    found = transition(platform, {}, EDITS["blocked"])
+    assert words_of(found.plan.gone) == (2, {"gpu11", "gpu12"}, {("rail0", "rail1")})
+    assert worst_state(found.plan) == "no other pair of hosts loses a path"
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_restart_lasts_as_long_where_the_change_ends_the_other_sessions(platform: str) -> None:
+    """The sessions that remain restart while the change removes those that would carry meanwhile."""
+    found = transition(platform, EDITS["three spines"], merged(EDITS["one spine"], EDITS["slower sessions"]))
+    leaves = [step.during for step in found.plan.steps if step.devices[0].startswith("leaf")]
+    alone = transition(platform, EDITS["one spine"], merged(EDITS["one spine"], EDITS["slower sessions"]))
+    (seconds,) = {step.during.seconds for step in alone.plan.steps if step.devices[0].startswith("leaf")}
+    assert [one.pairs > 0 and one.seconds >= seconds for one in leaves] == [True, True]
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
