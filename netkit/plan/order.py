@@ -449,8 +449,9 @@ class Order:
         risk = Risk.NONE
         for name in names:
             planned = self.devices[name]
-            down |= {(name, port) for port in planned.blast.ports}
             if planned.blast.ports:
+                ending = self._ending(NetworkState(phases), name, targets[name])
+                down |= {(name, port) for port in ending.union(planned.blast.ports)}
                 risk = max(risk, planned.risk)
                 drained |= {name} if is_drained_first(planned, self._fabric) else set()
             is_replacing = name in self._replacing and (phases.get(name, RUNNING), targets[name]) == (RUNNING, INTENDED)
@@ -469,15 +470,18 @@ class Order:
 
     def _ends_used_session(self, state: NetworkState, name: str, target: int) -> bool:
         """Whether a leaf ends a session in use: packets on that path are lost until all switches have reacted."""
-        ports = set(self.devices[name].blast.ports)
-        if name in self._routing:
-            now, then = self.network.router(state, name), self.network.router(NetworkState({name: target}), name)
-            kept = {side.interface for side in then.sessions}
-            gone = {side.interface for side in now.sessions if side.is_active and not side.is_drained} - kept
-            if any(not self.network.is_known(name, port) for port in gone):
-                return True
-            ports |= gone
-        return bool(ports & self.network.used(state, name))
+        ending = self._ending(state, name, target)
+        if any(not self.network.is_known(name, port) for port in ending):
+            return True
+        return bool(ending.union(self.devices[name].blast.ports) & self.network.used(state, name))
+
+    def _ending(self, state: NetworkState, name: str, target: int) -> set[str]:
+        """The ports whose session a change ends for good."""
+        if name not in self._routing:
+            return set()
+        now, then = self.network.router(state, name), self.network.router(NetworkState({name: target}), name)
+        kept = {side.interface for side in then.sessions}
+        return {side.interface for side in now.sessions if side.is_active and not side.is_drained} - kept
 
     def _pairs_of(self, state: NetworkState, leaf: str) -> Rows:
         """The pairs of a leaf with others that reach each other both in this state and in the end."""
