@@ -37,6 +37,8 @@ class ObjectKind:
     """Ask for the ids of objects of this kind, which the first part of keys names; empty: for the last part."""
     scope: Mapping[str, object] = field(default_factory=dict)
     """Filters of every request."""
+    part_of: str = ""
+    """Values of objects of that kind, which therefore are not created here."""
     is_support: bool = False
     """Only created for an object that needs it."""
 
@@ -97,12 +99,14 @@ def netbox(site: str) -> TruthDialect:
             "custom field": ObjectKind("extras.custom_fields", "name", _named("name")),
             "device": ObjectKind("dcim.devices", "name", _named("name")),
             "interface": ObjectKind("dcim.interfaces", "device_id", _below("device", "device", "name"), by="device"),
-            "lag member": ObjectKind("dcim.interfaces", "device_id", _below("device", "device", "name"), by="device"),
+            "lag member": ObjectKind(
+                "dcim.interfaces", "device_id", _below("device", "device", "name"), by="device", part_of="interface"
+            ),
             "cable": ObjectKind("dcim.cables", "id", _netbox_ends),
             "prefix": ObjectKind("ipam.prefixes", "prefix", _named("prefix"), scope=in_table),
             "address": ObjectKind("ipam.ip_addresses", "address", _host_of, scope=in_table),
-            "primary address": ObjectKind("dcim.devices", "name", _named("name")),
-            "primary IPv6 address": ObjectKind("dcim.devices", "name", _named("name")),
+            "primary address": ObjectKind("dcim.devices", "name", _named("name"), part_of="device"),
+            "primary IPv6 address": ObjectKind("dcim.devices", "name", _named("name"), part_of="device"),
             "registry": ObjectKind("ipam.rirs", "slug", _named("slug"), is_support=True),
             "asn": ObjectKind("ipam.asns", "asn", _named("asn")),
         },
@@ -194,7 +198,9 @@ def nautobot(site: str) -> TruthDialect:
             "custom field": ObjectKind("extras.custom_fields", "", _named("key")),
             "device": ObjectKind("dcim.devices", "name", _named("name")),
             "interface": ObjectKind("dcim.interfaces", "device", _below("device", "device", "name"), by="device"),
-            "lag member": ObjectKind("dcim.interfaces", "device", _below("device", "device", "name"), by="device"),
+            "lag member": ObjectKind(
+                "dcim.interfaces", "device", _below("device", "device", "name"), by="device", part_of="interface"
+            ),
             "cable": ObjectKind(
                 "dcim.cables",
                 "id",
@@ -208,8 +214,8 @@ def nautobot(site: str) -> TruthDialect:
                 lambda record, names: names["address"].get(identity(record["ip_address"]), ("",)),
                 by="address",
             ),
-            "primary address": ObjectKind("dcim.devices", "name", _named("name")),
-            "primary IPv6 address": ObjectKind("dcim.devices", "name", _named("name")),
+            "primary address": ObjectKind("dcim.devices", "name", _named("name"), part_of="device"),
+            "primary IPv6 address": ObjectKind("dcim.devices", "name", _named("name"), part_of="device"),
         },
         _for_nautobot,
     )

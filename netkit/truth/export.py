@@ -74,6 +74,8 @@ class TruthExport:
 
     def _step(self, name: str, ones: list[Wanted]) -> None:
         kind = self.dialect.kinds[name]
+        if kind.is_support:
+            self._support(ones)  # device types are found by their manufacturers
         self._read(name, kind, ones)
         missing: list[Wanted] = []
         changes: list[tuple[Wanted, Record, dict[str, object]]] = []
@@ -90,6 +92,8 @@ class TruthExport:
                 self._leave(one, self._claims(one, records[0]))
             else:
                 missing.append(one)
+        if kind.part_of:  # of an object that was left
+            missing = [one for one in missing if Ref(kind.part_of, one.key) in self._ids]
         self._support(missing)
         possible = [one for one in missing if self._is_possible(one.initial, one.managed, one.claimed)]
         self._create(name, kind, [one for one in possible if not self._has_cable_in_the_way(one)])

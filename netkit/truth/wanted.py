@@ -166,6 +166,8 @@ def _prefixes(fabric: Fabric) -> Iterator[Wanted]:
 def _networks(switch: Switch) -> Iterator[str]:
     yield from filter(None, [switch.leaf_prefix, switch.leaf_prefix_v6])
     yield from (_network(address) for address in _management(switch))
+    if switch.access:
+        yield f"{switch.loopback}/32"  # which the pool of loopbacks does not have
     yield from (vlan.prefix for vlan in (switch.access.vlans if switch.access else ()) if vlan.prefix)
     yield from (_network(port.address) for port in switch.external)
     yield from (_network(port.address) for port in switch.fabric_ports if port.role == "up" and port.address)

@@ -114,9 +114,40 @@ def test_lags_and_cables_of_networks_are_exported() -> None:
         "storage02",
         "vlan200",
     )
-    assert "10.200.0.0/22" in prefixes
+    assert {"10.200.0.0/22", "10.254.0.1/32", "10.254.0.2/32"} <= prefixes
     assert peers[("gpu03", "ens6f1np1")] == ("storage02", "swp3")
     assert peers == of_fabric(fabric).peers
+
+
+def test_a_device_of_a_known_model_is_added(folder: Path, netbox: NetBox) -> None:
+    fabric = Project.open(folder).fabric
+    source.exported(api_of(netbox), fabric, writes=True)
+    types = list(netbox.others["dcim/device-types"])
+    netbox.devices = [one for one in netbox.devices if one["name"] != "a07-tor-2"]
+    gone = [one for one in netbox.interfaces if one["device"]["name"] == "a07-tor-2"]
+    cables = {one["cable"]["id"] for one in gone if one["cable"]}
+    netbox.interfaces = [one for one in netbox.interfaces if one not in gone]
+    for one in netbox.interfaces:
+        if one["cable"] and one["cable"]["id"] in cables:
+            one["cable"] = None
+    netbox.others["dcim/cables"] = [one for one in netbox.others["dcim/cables"] if one["id"] not in cables]
+    ids = {one["id"] for one in gone}
+    addresses = netbox.others["ipam/ip-addresses"]
+    netbox.others["ipam/ip-addresses"] = [one for one in addresses if one["assigned_object_id"] not in ids]
+    done = export(folder, "--yes", "--format", "json")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert {row["action"] for row in json.loads(done.stdout) if row["kind"] != "primary address"} == {"create"}
+    assert netbox.others["dcim/device-types"] == types
+    assert reading.read(api_of(netbox)).peers == of_fabric(fabric).peers
+
+
+def test_a_device_that_is_refused_is_the_only_one_reported(folder: Path, netbox: NetBox) -> None:
+    source.exported(api_of(netbox), Project.open(folder).fabric, writes=True)
+    gone = next(one for one in netbox.devices if one["name"] == "a07-tor-2")
+    gone["name"] = "other"
+    done = export(folder, "--yes", "--format", "json")
+    rows = [(row["kind"], row["name"], row["action"]) for row in json.loads(done.stdout)]
+    assert rows == [("device", "a07-tor-2", "left")]
 
 
 def test_ipv6_addresses_are_exported() -> None:

@@ -16,6 +16,8 @@ from tests.command import ROOT, Done, run
 from tests.truth.nautobot import TOKEN, lacks, nautobot
 
 pynautobot: Any = importlib.import_module("pynautobot")
+LONGEST_S = 1200
+"""For a command: a busy machine takes a second to create an object."""
 pytestmark = [pytest.mark.whole, pytest.mark.skipif(bool(lacks()), reason=lacks())]
 
 
@@ -37,11 +39,13 @@ def give_prefix(client: Any, prefix: str) -> None:
 
 
 def diff(folder: Path, token: str = TOKEN) -> Done:
-    return run("truth", "diff", "--fabric", folder, "--format", "json", TRUTH_TOKEN=token)
+    return run("truth", "diff", "--fabric", folder, "--format", "json", timeout_s=LONGEST_S, TRUTH_TOKEN=token)
 
 
 def export(folder: Path, *arguments: str) -> list[tuple[str, ...]]:
-    done = run("truth", "export", "--fabric", folder, "--format", "json", *arguments, TRUTH_TOKEN=TOKEN)
+    done = run(
+        "truth", "export", "--fabric", folder, "--format", "json", *arguments, timeout_s=LONGEST_S, TRUTH_TOKEN=TOKEN
+    )
     assert done.returncode in {0, 1}, done.stderr
     return [tuple(row.values()) for row in json.loads(done.stdout)]
 
@@ -75,7 +79,7 @@ def test_an_intent_without_tables_is_filled_from_it(folder: Path, tmp_path: Path
     file.write_text(given + "\n", encoding="utf-8")
     for table in fresh.glob("*.csv"):
         table.unlink()
-    done = run("truth", "import", fresh, "--fabric", fresh, TRUTH_TOKEN=TOKEN)
+    done = run("truth", "import", fresh, "--fabric", fresh, timeout_s=LONGEST_S, TRUTH_TOKEN=TOKEN)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     file.write_text(f"{given}\ntables:{tables}", encoding="utf-8")
     assert wanted(Project.open(fresh).fabric, "x") == wanted(Project.open(folder).fabric, "x")
