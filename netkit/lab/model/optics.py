@@ -176,7 +176,7 @@ def places(fabric: Fabric, wiring: FabricWiring) -> dict[LinkEnd, CagePosition]:
             plugged = part(port.cable, width, port.split.lanes_per_port)
             form = switch.model.cage_form
             found[LinkEnd(switch.name, port.name)] = _place(
-                switch.name, str(port.cage), form, port.lane_port, plugged, port.cable
+                switch.name, str(port.cage), form, port.lane_port, plugged, port.cable, switch.model.lanes_per_cage
             )
     for host in fabric.hosts:
         slots = {nic.interface: nic.pci for nic in host.nics}
@@ -193,9 +193,17 @@ def places(fabric: Fabric, wiring: FabricWiring) -> dict[LinkEnd, CagePosition]:
     return found
 
 
-def _place(device: str, cage: str, form: str, position: int, plugged: PluggedPart, cable: Cable) -> CagePosition:
+def _place(
+    device: str,
+    cage: str,
+    form: str,
+    position: int,
+    plugged: PluggedPart,
+    cable: Cable,
+    lanes_per_cage: int = LANES_PER_CAGE,
+) -> CagePosition:
     is_shared = plugged.ports > 1
-    lanes_shown = plugged.lanes if is_shared else max(plugged.lanes, LANES_PER_CAGE)
+    lanes_shown = plugged.lanes if is_shared else max(plugged.lanes, lanes_per_cage)
     first_lane = position * plugged.lanes + 1 if is_shared else 1
     return CagePosition(device, cage, form, first_lane, lanes_shown, plugged, cable)
 
