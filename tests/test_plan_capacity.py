@@ -13,19 +13,21 @@ from netkit.hardware import Catalog
 from tests.command import assert_refused, run
 
 
-@pytest.mark.parametrize(("gpus", "ratio"), [(64, 1), (1000, 2)])
-def test_init_writes_exactly_each_design(gpus: int, ratio: int, tmp_path: Path) -> None:
-    done = run("plan-capacity", "--gpus", str(gpus), "--oversubscription", f"{ratio}:1", "--format", "json")
+@pytest.mark.parametrize(("gpus", "ratio", "models"), [(64, 1, []), (1000, 2, []), (600, 1.5, ["SN4700"])])
+def test_init_writes_exactly_each_design(gpus: int, ratio: float, models: list[str], tmp_path: Path) -> None:
+    chosen = [word for model in models for word in ("--model", model)]
+    done = run("plan-capacity", "--gpus", str(gpus), "--oversubscription", f"{ratio:g}:1", *chosen, "--format", "json")
     assert done.returncode == 0, done.stderr
     found = [row for row in json.loads(done.stdout) if row["summary"]]
-    assert {row["topology"] for row in found} >= {"two-tier"}
+    assert {row["topology"] for row in found} >= {"two-tier", *(["three-tier"] if models else [])}
     for place, row in enumerate(found):
         folder = tmp_path / str(place) / "fabric"
         words = [str(folder) if word == "my-fabric" else word for word in shlex.split(row["command"])[1:]]
         assert run(*words).returncode == 0
         summary = json.loads(run("design", "--fabric", folder, "--format", "json").stdout)
-        leaf = summary["tiers"][0]
-        assert leaf["oversubscription"] is None or leaf["oversubscription"] <= ratio
+        limits = (ratio, 1)  # of leaves, and of spines below core switches
+        for tier, limit in zip(summary["tiers"], limits, strict=False):
+            assert tier["oversubscription"] is None or tier["oversubscription"] <= limit
         for tier in summary["tiers"]:
             del tier["oversubscription"]
         assert summary == row["summary"]
@@ -39,15 +41,32 @@ def test_4096_gpus_without_oversubscription() -> None:
     # Twin-port modules: 64 in each leaf and spine, 4 in each of 512 hosts. Cables: 4096 to hosts, as many to spines.
     optics, cables = 64 * 64 + 32 * 64 + 512 * 4, 2 * 4096
     # A twin-port DR4 module takes 17 W; no source states the power of an SN5600.
-    assert row.split() == f"SN5600 two-tier 1 4096 1 : 1 64 32 {optics} {cables} not sourced {17 * optics}".split()
-    assert "rail-only  –  too large for this model" in done.stdout
+    assert row.split() == f"SN5600 two-tier 1 4096 1 : 1 64 32 0 {optics} {cables} not sourced {17 * optics}".split()
+    assert "rail-only   –  too large for this model" in done.stdout
+
+
+def test_three_tiers_are_compared_too() -> None:
+    """The figures of a fat tree of 32-port switches: half of the ports of leaves and spines lead down."""
+    done = run("plan-capacity", "--gpus", "4096", "--model", "SN4700")
+    assert done.returncode == 0, done.stderr
+    row = next(line for line in done.stdout.splitlines() if " three-tier " in line)
+    leaves, spines = 4096 // 16, 4096 // 16
+    cores, cables = 4096 // 32, 3 * 4096
+    optics = 4096 // 2 + 5 * 4096  # a DGX has twin-port modules; a port of a switch one for itself
+    assert row.split()[:12] == f"SN4700 three-tier 8 4096 1 : 1 {leaves} {spines} {cores} {optics} {cables}".split()
+    wide = run("plan-capacity", "--gpus", "8192", "--oversubscription", "2:1", "--model", "SN5600")
+    row = next(line for line in wide.stdout.splitlines() if " three-tier " in line)
+    # 128 leaves with 32 uplinks; 64 spines with as many links up as down; 32 core switches with 128 ports.
+    assert row.split()[:10] == ["SN5600", "three-tier", "1", "8192", "2", ":", "1", "128", "64", "32"]
+    small = run("plan-capacity", "--gpus", "64", "--model", "SN5600")
+    assert "SN5600  three-tier  –  one pod holds these GPUs: two tiers will do\n" in small.stdout
 
 
 def test_planes_hold_more_than_one() -> None:
     done = run("plan-capacity", "--gpus", "20000", "--model", "SN5600", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = {(row["topology"], row["planes"]): row for row in json.loads(done.stdout)}
-    assert list(found) == [("two-tier", 1), ("two-tier", 8), ("rail-only", 0)]
+    assert list(found) == [("two-tier", 1), ("two-tier", 8), ("three-tier", 3), ("rail-only", 0)]
     one, many = found[("two-tier", 1)], found[("two-tier", 8)]
     assert (one["summary"], one["reason"], one["optics_power_w"]) == (None, "too large for this model", None)
     assert many["summary"]["gpus"] >= 20000
@@ -79,5 +98,8 @@ def test_refusals() -> None:
     assert_refused(run("init", "x", "--spines", "0", "--planes", "2"), "--planes needs spines", "give --spines")
     refused = run("init", "x", "--leaves", "2", "--planes", "8")
     assert_refused(refused, "8 planes of spines need as many leaves in a unit, not 2", "give fewer --planes")
+    assert_refused(run("init", "x", "--pods", "2"), "--pods needs core switches", "give --cores")
+    refused = run("init", "x", "--cores", "2", "--planes", "5")
+    assert_refused(refused, "5 planes of core switches need as many spines in a pod, not 4", "give fewer --planes")
     assert_refused(run("plan-capacity", "--gpus", "8", "--model", "SN9"), "no switch model 'SN9'")
-    assert run("plan-capacity", "--gpus", "100000", "--model", "SN5600").returncode == 1
+    assert run("plan-capacity", "--gpus", "100000", "--model", "SN4700").returncode == 1

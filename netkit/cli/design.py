@@ -302,8 +302,8 @@ def _enumerated(names: Sequence[str]) -> str:
 
 
 TITLES = (
-    *("MODEL", "TOPOLOGY", "PLANES", "GPUS", "OVERSUBSCRIPTION", "LEAVES", "SPINES", "OPTICS", "CABLES"),
-    *("SWITCHES W", "OPTICS W"),
+    *("MODEL", "TOPOLOGY", "PLANES", "GPUS", "OVERSUBSCRIPTION", "LEAVES", "SPINES", "CORES"),
+    *("OPTICS", "CABLES", "SWITCHES W", "OPTICS W"),
 )
 UNKNOWN = "not sourced"
 
@@ -352,9 +352,9 @@ def _row(one: CapacityDesign) -> tuple[object, ...]:
         raise ValueError(f"{one.model} has no design")
     tiers = {tier.role: tier for tier in summary.tiers}
     ratio = tiers["leaf"].oversubscription
-    spines = tiers["spine"].switches if "spine" in tiers else 0
+    spines, cores = (tiers[role].switches if role in tiers else 0 for role in ("spine", "core"))
     optics = sum(item.count for item in summary.items if item.what.startswith("optical module"))
     cables = sum(summary.links.values())
     shown = "–" if ratio is None else f"{ratio:g} : 1"
-    size = (summary.gpus, shown, tiers["leaf"].switches, spines, optics, cables)
+    size = (summary.gpus, shown, tiers["leaf"].switches, spines, cores, optics, cables)
     return one.model, one.topology, _planes(one), *size, _watts(one.switches_power_w), _watts(one.optics_power_w)

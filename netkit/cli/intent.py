@@ -31,6 +31,8 @@ def init(
     leaves: int,
     spines: int,
     planes: int,
+    pods: int,
+    cores: int,
     hosts: int,
     units: int,
     platform: str,
@@ -39,7 +41,7 @@ def init(
 ) -> None:
     """Write the folder of a new fabric, once its design has proved valid."""
     catalog = Catalog()
-    size = Size(leaves, spines, hosts, units, platform, model, cluster, planes)
+    size = Size(leaves, spines, hosts, units, platform, model, cluster, planes, pods, cores)
     text = scaffold.text(folder, size, catalog)
     try:
         fabric = design.build(Intent.model_validate(document.parse(text, "fabric.yaml").value), catalog)

@@ -15,7 +15,7 @@ from netkit.errors import NetkitError, Problem, UsageError
 from netkit.hardware import Catalog, Media
 from netkit.intent import Intent, document, scaffold
 from netkit.intent.model import Unit
-from netkit.intent.scaffold import Size
+from netkit.intent.scaffold import FabricPlan, Size
 from netkit.platforms import PLATFORMS
 
 KEYS = ("units", "hosts", "spines", "cores")
@@ -180,17 +180,18 @@ class CapacityDesign:
         one = self.size
         size = f"--leaves {one.leaves} --spines {one.spines} --hosts-per-unit {one.hosts_per_unit} --units {one.units}"
         size += f" --planes {one.planes}" if one.planes > 1 else ""
+        size += f" --pods {one.pods} --cores {one.cores}" if one.cores else ""
         return f"netkit init my-fabric {size} --platform {one.platform} --model {one.model}"
 
 
 def candidates(gpus: int, ratio: float, models: Sequence[str], catalog: Catalog) -> Iterator[CapacityDesign]:
-    """Yield designs for each model: two-tier with one plane and with one for each rail, and rail-only.
+    """Yield designs for each model: two-tier with one plane and with one for each rail, three-tier, and rail-only.
 
-    `ratio` is bandwidth below ÷ above at a leaf.
+    `ratio` is bandwidth below ÷ above at a leaf. Spines have as much above as below.
     """
     hosts = -(-gpus // RAILS)
     for name in models:
-        for topology, planes in (("two-tier", 1), ("two-tier", RAILS), ("rail-only", 0)):
+        for topology, planes in (("two-tier", 1), ("two-tier", RAILS), ("three-tier", 0), ("rail-only", 0)):
             found = CapacityDesign(name, topology, planes, None, None, "runs no platform of netkit")
             for platform in _platforms(name, catalog):
                 found = _found(replace(found, reason="too large for this model"), hosts, ratio, platform, catalog)
@@ -202,7 +203,11 @@ def candidates(gpus: int, ratio: float, models: Sequence[str], catalog: Catalog)
 def _found(one: CapacityDesign, hosts: int, ratio: float, platform: str, catalog: Catalog) -> CapacityDesign:
     """A design on a platform with its figures, or the reason why there is none."""
     try:
-        if one.planes:
+        if one.topology == "three-tier":
+            size = _three_tier(hosts, ratio, platform, one.model, catalog)
+            if size and size.pods == 1:
+                return replace(one, reason="one pod holds these GPUs: two tiers will do")
+        elif one.planes:
             size = _two_tier(hosts, ratio, platform, one.model, one.planes, catalog)
         else:
             size = _rail_only(hosts, platform, one.model, catalog)
@@ -213,7 +218,10 @@ def _found(one: CapacityDesign, hosts: int, ratio: float, platform: str, catalog
         return replace(one, reason=error.problems[0].message)
     switches = capacity.switch_power(summary, {one.model: catalog.switch(one.model)})
     optics = capacity.optics_power(summary, catalog.media())
-    return replace(one, size=size, summary=summary, reason="", switches_power_w=switches, optics_power_w=optics)
+    planes = size.planes if size.cores else one.planes
+    return replace(
+        one, planes=planes, size=size, summary=summary, reason="", switches_power_w=switches, optics_power_w=optics
+    )
 
 
 def _platforms(name: str, catalog: Catalog) -> list[str]:
@@ -251,3 +259,32 @@ def _two_tier(hosts: int, ratio: float, platform: str, model: str, planes: int, 
         if is_within and per_unit <= ratio * plan.uplinks * spines:
             return size
     return None
+
+
+def _three_tier(hosts: int, ratio: float, platform: str, model: str, catalog: Catalog) -> Size | None:
+    """Pods as large as the ports of a spine allow, and the fewest spines and core switches that keep the ratio."""
+    half = scaffold.ports_of(catalog.switch(model)) // 2
+    most_units = half // RAILS
+    if not most_units:
+        return None
+    pods = -(-hosts // (half * most_units))
+    units = -(-hosts // (half * pods))
+    size = Size(RAILS, 0, -(-hosts // (pods * units)), units, platform, model, pods=pods, cores=LEAST_SPINES)
+    for spines in range(LEAST_SPINES, half + 1):
+        size = replace(size, spines=spines, planes=spines)
+        plan = scaffold.plan(size, catalog)
+        if plan.uplinks * plan.spines <= half and size.hosts_per_unit <= ratio * plan.uplinks * spines:
+            break
+    else:
+        return None
+    shared = (planes for planes in range(1, size.spines + 1) if size.spines % planes == 0)
+    every = (replace(size, planes=planes, cores=cores) for planes in shared for cores in range(LEAST_SPINES, half + 1))
+    fitting = [one for one in every if _is_connected(one, scaffold.plan(one, catalog), half)]
+    return min(fitting, key=lambda one: one.planes * one.cores, default=None)
+
+
+def _is_connected(size: Size, plan: FabricPlan, half: int) -> bool:
+    """Whether the ports of spines and core switches suffice, with as much bandwidth above a spine as below."""
+    of_core = plan.core_uplinks * plan.pods * -(-plan.spines // size.planes)
+    is_within = plan.core_uplinks * plan.cores <= half and of_core <= 2 * half
+    return is_within and size.units * size.leaves * plan.uplinks <= plan.core_uplinks * size.cores

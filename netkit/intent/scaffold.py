@@ -36,12 +36,19 @@ class Size:
     cluster: str = ""
     """The kind of the cluster on the hosts; empty: none."""
     planes: int = 1
-    """Separate planes of spines, over which the rails are dealt; spines are those of each plane."""
+    """Separate planes of spines, over which the rails are dealt; spines are those of each plane.
+
+    In a three-tier fabric, planes of core switches, over which the spines of a pod are dealt.
+    """
+    pods: int = 1
+    """Of a three-tier fabric; units and spines are those of each."""
+    cores: int = 0
+    """Core switches in each plane; 0: the fabric has no third tier."""
 
     @property
     def leaves_in_a_plane(self) -> int:
         """The leaves of a unit that share the spines of a plane."""
-        return -(-self.leaves // self.planes)
+        return self.leaves if self.cores else -(-self.leaves // self.planes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,9 @@ class FabricPlan:
     hosts: int
     spines: int
     uplinks: int
+    pods: int
+    cores: int
+    core_uplinks: int
 
 
 def write(folder: Path, text: str) -> Path:
@@ -93,7 +103,12 @@ def text(folder: Path, size: Size, catalog: Catalog) -> str:
 def plan(size: Size, catalog: Catalog) -> FabricPlan:
     if size.planes > 1 and not size.spines:
         raise UsageError(Problem("--planes needs spines", "give --spines, or drop --planes"))
-    if size.planes > size.leaves:
+    if size.pods > 1 and not size.cores:
+        raise UsageError(Problem("--pods needs core switches between them", "give --cores, or drop --pods"))
+    if size.cores and size.planes > size.spines:
+        message = f"{size.planes} planes of core switches need as many spines in a pod, not {size.spines}"
+        raise UsageError(Problem(message, "give fewer --planes, or more --spines"))
+    if size.planes > size.leaves and not size.cores:
         message = f"{size.planes} planes of spines need as many leaves in a unit, not {size.leaves}"
         raise UsageError(Problem(message, "give fewer --planes, or more --leaves"))
     name, version = PLATFORMS[size.platform].starting_point
@@ -101,15 +116,23 @@ def plan(size: Size, catalog: Catalog) -> FabricPlan:
     split = _split(model)
     ports = ports_of(model)
     below = ports // 2 if size.spines else ports
-    hosts, units = _roomy(size.hosts_per_unit, below), _roomy(size.units, ports // size.leaves_in_a_plane)
+    of_spine = ports // 2 if size.cores else ports
+    hosts, units = _roomy(size.hosts_per_unit, below), _roomy(size.units, of_spine // size.leaves_in_a_plane)
     spines = _roomy(size.spines, ports - below)
     uplinks = 0
     if size.spines:
         wanted = -(-size.hosts_per_unit // size.spines)
         uplinks = max(
-            1, min(wanted, MOST_UPLINKS, (ports - below) // spines, ports // (units * size.leaves_in_a_plane))
+            1, min(wanted, MOST_UPLINKS, (ports - below) // spines, of_spine // (units * size.leaves_in_a_plane))
         )
-    return FabricPlan(model.name, version, split, units, hosts, spines, uplinks)
+    pods, cores, core_uplinks = 1, 0, 0
+    if size.cores:
+        in_a_plane = -(-spines // size.planes)
+        pods, cores = _roomy(size.pods, ports // in_a_plane), _roomy(size.cores, ports - of_spine)
+        wanted = -(-size.units * size.leaves * uplinks // size.cores)
+        most = min(MOST_UPLINKS, (ports - of_spine) // cores, ports // (pods * in_a_plane))
+        core_uplinks = max(1, min(wanted, most))
+    return FabricPlan(model.name, version, split, units, hosts, spines, uplinks, pods, cores, core_uplinks)
 
 
 def ports_of(model: SwitchModel) -> int:
@@ -134,8 +157,10 @@ def _roomy(count: int, limit: int) -> int:
 
 def _management(size: Size, plan: FabricPlan) -> tuple[str, str, str, str]:
     """A management pool large enough for the ceilings, its gateway, and two addresses for servers."""
-    leaves, spines = plan.units * size.leaves + FIRST_MANAGED, plan.spines * size.planes + FIRST_MANAGED
-    length = min(24, 32 - max((2 * leaves - 1).bit_length(), (4 * spines - 1).bit_length()))
+    leaves = plan.pods * plan.units * size.leaves + FIRST_MANAGED
+    spines = plan.pods * plan.spines * (1 if size.cores else size.planes) + FIRST_MANAGED
+    upper = max(spines, plan.cores * size.planes + FIRST_MANAGED)
+    length = min(24, 32 - max((2 * leaves - 1).bit_length(), (4 * upper - 1).bit_length()))
     net = "192.0.2" if length == 24 else "198.18.0"
     return f"{net}.0/{length}", f"{net}.1", f"{net}.2", f"{net}.3"
 
@@ -148,6 +173,13 @@ def _lines(name: str, size: Size, plan: FabricPlan) -> list[str | None]:
     spines = f", spines: {plan.spines}" if has_spines else ""
     addresses = f", addresses_per_nic: {1 + PODS_PER_NIC}" if size.cluster == "kubernetes" else ""
     planes = f", planes: {size.planes}" if size.planes > 1 else ""
+    topology = "three-tier" if size.cores else "two-tier" if has_spines else "rail-only"
+    is_routed = has_spines and (size.planes == 1 or size.cores > 0)
+    of_spine, pods, cores, pod = planes, "", "", ""
+    if size.cores:
+        of_spine = f", uplink_breakout: {mode}, uplinks_per_core: {plan.core_uplinks}"
+        pods, cores = f"pods: {plan.pods}, ", f", cores: {plan.cores}"
+        pod = f"pod: {'1' if size.pods == 1 else f'1-{size.pods}'}, "
     pool, gateway, ntp, syslog = _management(size, plan)
     return [
         f"name: {name}",
@@ -155,29 +187,31 @@ def _lines(name: str, size: Size, plan: FabricPlan) -> list[str | None]:
         "purpose: lab               # this platform has no lossless Ethernet"
         if PLATFORMS[size.platform].missing_lossless
         else None,
-        f"topology: {'two-tier' if has_spines else 'rail-only'}",
+        f"topology: {topology}",
         f"rails: {size.leaves}                  # one leaf per rail in each unit",
         "attachment: p2p            # or vlan: one VLAN and SVI per leaf",
         "host_routes: supernet      # or per-leaf: one static route per leaf",
-        f"cross_rail: {'routed' if has_spines and size.planes == 1 else 'blocked'}",
+        f"cross_rail: {'routed' if is_routed else 'blocked'}",
         "",
         "switches:",
         f"  leaf:  {{{chosen}, host_breakout: {mode}{up}}}",
-        f"  spine: {{{chosen}, breakout: {mode}, slots: {size.spines}{planes}}}" if has_spines else None,
+        f"  spine: {{{chosen}, breakout: {mode}, slots: {size.spines}{of_spine}}}" if has_spines else None,
+        f"  core:  {{{chosen}, breakout: {mode}, slots: {size.cores}{planes}}}" if size.cores else None,
         "",
         "hosts:",
         f"  model: {HOST_MODEL}",
         '  # Every rail needs its NIC; list them when the host model does not: pci: ["0000:18:00.0", …]',
         "",
         "# How far the fabric may grow without renumbering anything.",
-        f"ceilings: {{units: {plan.units}, hosts_per_unit: {plan.hosts}{spines}{addresses}}}",
+        f"ceilings: {{{pods}units: {plan.units}, hosts_per_unit: {plan.hosts}{spines}{cores}{addresses}}}",
         "units:",
-        f"  - {{unit: {'1' if size.units == 1 else f'1-{size.units}'}, hosts: {size.hosts_per_unit}}}",
+        f"  - {{{pod}unit: {'1' if size.units == 1 else f'1-{size.units}'}, hosts: {size.hosts_per_unit}}}",
         *(["clusters:", CLUSTERS[size.cluster]] if size.cluster else []),
         "",
         "cables:",
         f"  host:  {{media: {media}, length_m: 30}}",
         f"  spine: {{media: {media}, length_m: 50}}" if has_spines else None,
+        f"  core:  {{media: {media}, length_m: 100}}" if size.cores else None,
         "",
         "pools:",
         "  loopbacks: 10.255.0.0/16",

@@ -18,7 +18,13 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Folder to create.", metavar="DIR")],
     leaves: Annotated[int, typer.Option(help="Leaves in each unit: one per rail.", min=1, max=8)] = 8,
     spines: Annotated[int, typer.Option(help="Spines; 0 makes a rail-only fabric.", min=0, max=1024)] = 4,
-    planes: Annotated[int, typer.Option(help="Separate planes of that many spines each.", min=1, max=8)] = 1,
+    planes: Annotated[
+        int, typer.Option(help="Separate planes of that many spines, or core switches, each.", min=1, max=1024)
+    ] = 1,
+    pods: Annotated[int, typer.Option(help="Pods of that many units and spines each.", min=1, max=4096)] = 1,
+    cores: Annotated[
+        int, typer.Option(help="Core switches in each plane; with them the fabric has three tiers.", min=0, max=1024)
+    ] = 0,
     hosts_per_unit: Annotated[int, typer.Option(help="Hosts in each unit.", min=1, max=1024)] = 8,
     units: Annotated[int, typer.Option(help="Scalable units.", min=1, max=4096)] = 1,
     platform: Annotated[str, typer.Option(help="nvue, sonic, eos or frr.", metavar="P")] = "nvue",
@@ -40,6 +46,8 @@ def init(
         leaves=leaves,
         spines=spines,
         planes=planes,
+        pods=pods,
+        cores=cores,
         hosts=hosts_per_unit,
         units=units,
         platform=platform,
