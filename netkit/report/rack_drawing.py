@@ -6,7 +6,8 @@ from html import escape
 from netkit.design.listing import CableRow
 from netkit.design.racks import Rack, RackDevice
 
-UNIT_PX, WIDTH, GAP, HEAD, MARGIN = 18, 300, 36, 40, 24
+UNIT_PX, NARROWEST, GAP, HEAD, MARGIN = 18, 300, 36, 40, 24
+CHARACTER_PX = 6.4
 RACKS_IN_A_ROW = 6
 UNKNOWN = "height not known"
 SVG_STYLE = """
@@ -49,13 +50,16 @@ def elevation_svg(racks: Sequence[Rack]) -> str:
     """All racks side by side, a few in a row, as an SVG file that needs nothing else."""
     body: list[str] = []
     y = float(MARGIN)
+    texts = [f"{one.name} {_note(one)}" for rack in racks for one in rack.devices]
+    texts += [f"{one.name} unit not given" for rack in racks for one in rack.unplaced]
+    wide = max(NARROWEST, *(round(len(text) * CHARACTER_PX) + 40 for text in texts))
     for start in range(0, len(racks), RACKS_IN_A_ROW):
         row = racks[start : start + RACKS_IN_A_ROW]
         tallest = max(rack.units for rack in row)
         for column, rack in enumerate(row):
-            body += _rack(rack, MARGIN + column * (WIDTH + GAP), y, tallest)
+            body += _rack(rack, MARGIN + column * (wide + GAP), y, tallest, wide - 24)
         y += HEAD + tallest * UNIT_PX + max(len(rack.unplaced) for rack in row) * UNIT_PX + GAP
-    width = 2 * MARGIN + min(len(racks), RACKS_IN_A_ROW) * (WIDTH + GAP) - GAP
+    width = 2 * MARGIN + min(len(racks), RACKS_IN_A_ROW) * (wide + GAP) - GAP
     size = f'viewBox="0 0 {width} {y:g}" width="{width}" height="{y:g}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     title = f"<title>Elevation of {len(racks)} racks</title>"
@@ -63,9 +67,9 @@ def elevation_svg(racks: Sequence[Rack]) -> str:
     return "\n".join([head, title, f"<style>{SVG_STYLE}</style>", page, *body, "</svg>", ""])
 
 
-def _rack(rack: Rack, x: float, y: float, tallest: int) -> Iterator[str]:
+def _rack(rack: Rack, x: float, y: float, tallest: int, width: int) -> Iterator[str]:
     left, bottom = x + 24, y + HEAD + tallest * UNIT_PX
-    top, width = bottom - rack.units * UNIT_PX, WIDTH - 24
+    top = bottom - rack.units * UNIT_PX
     yield f'<text class="h" x="{left:g}" y="{top - 10:g}">{escape(rack.name)}</text>'
     yield f'<rect class="rack" x="{left:g}" y="{top:g}" width="{width}" height="{rack.units * UNIT_PX}"/>'
     for unit in range(1, rack.units + 1):
@@ -74,10 +78,13 @@ def _rack(rack: Rack, x: float, y: float, tallest: int) -> Iterator[str]:
         height = (one.top - one.unit + 1) * UNIT_PX
         place = f'x="{left:g}" y="{bottom - one.top * UNIT_PX:g}" width="{width}" height="{height}"'
         kind = f"n{' host' if one.role == 'host' else ''}{'' if one.height_u else ' open'}"
-        note = f"{one.model}, {one.height_u}U" if one.height_u else f"{one.model}, {UNKNOWN}"
-        yield f'<rect class="{kind}" {place}/>' + _named(one.name, note, left, bottom - one.top * UNIT_PX + 13)
+        yield f'<rect class="{kind}" {place}/>' + _named(one.name, _note(one), left, bottom - one.top * UNIT_PX + 13)
     for number, one in enumerate(rack.unplaced):
         yield _named(one.name, "unit not given", left, bottom + (number + 1) * UNIT_PX)
+
+
+def _note(one: RackDevice) -> str:
+    return f"{one.model}, {one.height_u}U" if one.height_u else f"{one.model}, {UNKNOWN}"
 
 
 def _named(name: str, note: str, x: float, y: float) -> str:

@@ -72,14 +72,23 @@ def test_boxes_of_devices_neither_overlap_nor_leave_their_rack(steps: list[tuple
     assert not list(root.iter("script"))
     assert not list(root.iter(f"{SVG}script"))
     frames = [_box(one) for one in root.iter(f"{SVG}rect") if one.get("class") == "rack"]
-    boxes = [_box(one) for one in root.iter(f"{SVG}rect") if one.get("class", "").startswith("n")]
+    boxes = [_box(one) for one in _filled(root)]
     assert (len(frames), len(boxes)) == (8, 8 * len(devices))
     for x, y, bottom in frames:
         within = sorted((box[1], box[2]) for box in boxes if box[0] == x and y <= box[1] and box[2] <= bottom)
         assert len(within) == len(devices)
         assert all(above[1] <= below[0] for above, below in pairwise(within))
+    ends = {x + 6: x + float(one.get("width", "")) for (x, *_), one in zip(boxes, _filled(root), strict=True)}
+    named = [one for one in root.iter(f"{SVG}text") if one.get("class") is None]
+    assert all(
+        float(one.get("x", "")) + 6.2 * len("".join(one.itertext())) < ends[float(one.get("x", ""))] for one in named
+    )
     assert all(HOSTILE in "".join(one.itertext()) for one in root.iter(f"{SVG}text") if one.get("class") != "u")
     assert elevation_text([rack]).count(HOSTILE) == 1 + 2 * (len(devices) + 1)
+
+
+def _filled(root: ElementTree.Element) -> list[ElementTree.Element]:
+    return [one for one in root.iter(f"{SVG}rect") if one.get("class", "").startswith("n")]
 
 
 def _box(one: ElementTree.Element) -> tuple[float, float, float]:

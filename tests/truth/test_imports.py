@@ -89,7 +89,7 @@ def test_networks_beside_the_rails_do_not_disturb_an_import() -> None:
         rows = without.tables()
     assert found.left_out == {}
     assert wanted(again, "x") == wanted(fabric, "x")
-    assert without.left_out == {f"nas-tor-0{number}": "no cable of it was found" for number in (1, 2)}
+    assert without.left_out == {f"nas-tor-0{number}": "no leaf below it was read" for number in (1, 2)}
     assert rows == found.tables()
 
 
