@@ -4,12 +4,13 @@ The file is the statement as JSON, followed by the signature of exactly these by
 allowed_signers file lists the accepted keys, and `ssh-keygen -Y` does the cryptography.
 """
 
+import base64
 import os
 import re
 import secrets
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -101,6 +102,8 @@ SKEW_S = 300
 """Tolerated difference between two people's clocks."""
 TIMEOUT_S = 30
 FINGERPRINT = re.compile(r"(SHA256:\S+)")
+SSHSIG_BYTES = 10
+"""The magic of an SSH signature and its version, before the public key."""
 PATTERN = re.compile(r"[*?!]")
 AGAIN = "have it approved again with netkit approve"
 
@@ -183,7 +186,8 @@ def signer_of(text: str, signature: str, signers: Path, principal: str | None, n
         file.write(signature)
         file.flush()
         listed = _ssh_keygen("find-principals", "-s", file.name, "-f", str(signers))
-        principals = tuple(listed.stdout.splitlines())
+        # It prints the first line with the key, and a person may be listed on another one as well.
+        principals = tuple(dict.fromkeys([*listed.stdout.splitlines(), *_with_key(signature, signers)]))
         if listed.returncode or not principals:
             raise DeployError(
                 Problem(
@@ -212,9 +216,27 @@ def principal_of(key: Path, signers: Path) -> str:
         lines = signers.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError, IndexError):
         return ""
-    line = next((line for line in map(str.strip, lines) if blob in line.split() and not line.startswith("#")), "")
-    names = line[1:].partition('"')[0] if line.startswith('"') else "".join(line.split()[:1])
-    return names.partition(",")[0]
+    return next(_names(lines, blob), "")
+
+
+def _with_key(signature: str, signers: Path) -> Iterator[str]:
+    """Yield every principal that allowed_signers lists for the key of a signature."""
+    try:
+        signed = base64.b64decode("".join(line for line in signature.splitlines() if not line.startswith("-")))
+        length = int.from_bytes(signed[SSHSIG_BYTES : SSHSIG_BYTES + 4], "big")
+        key = signed[SSHSIG_BYTES + 4 : SSHSIG_BYTES + 4 + length]
+        lines = signers.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return
+    yield from _names(lines, base64.b64encode(key).decode())
+
+
+def _names(lines: Iterable[str], blob: str) -> Iterator[str]:
+    """Yield the principals of the lines of allowed_signers with a public key."""
+    for line in map(str.strip, lines):
+        if blob in line.split() and not line.startswith("#"):
+            names = line[1:].partition('"')[0] if line.startswith('"') else line.split()[0]
+            yield from names.split(",")
 
 
 def read(file: Path) -> str:

@@ -235,6 +235,7 @@ def _posted(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
             if answer.status != http.HTTPStatus.OK:
                 raise _failed(f"answers with status {answer.status}")
             found: bytes = answer.read(MOST_ANSWER_BYTES + 1)
+            is_cut_off = bool(answer.length) and len(found) <= MOST_ANSWER_BYTES
     except urllib.error.HTTPError as error:
         error.close()
         what = f"a redirect ({error.code})" if 300 <= error.code < 400 else f"status {error.code}"
@@ -242,6 +243,8 @@ def _posted(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
     except (OSError, http.client.HTTPException, ValueError) as error:
         cause = error.reason if isinstance(error, urllib.error.URLError) else error
         raise _failed(f"cannot be reached: {_why(cause)}") from None
+    if is_cut_off:
+        raise _failed("closes the connection in the middle of its answer")
     if len(found) > MOST_ANSWER_BYTES:
         raise _failed(f"answers more than {MOST_ANSWER_BYTES:,} bytes")
     return found

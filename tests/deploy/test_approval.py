@@ -202,6 +202,17 @@ def test_nobody_approves_their_own_deploy(keys: Keys, plan: Plan, names: set[str
         assert judged(keys, text, plan, deployer=deployer).approver == BOB
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_key_on_two_lines_belongs_to_both_names(keys: Keys, plan: Plan, *, is_first: bool) -> None:
+    lines = [f"{BOB} {keys.public('bob')}", f"rob@example.net {keys.public('bob')}", f"{CAROL} {keys.public('carol')}"]
+    keys.allow(*(lines if is_first else reversed(lines)))
+    text = approved(keys, plan)
+    assert judged(keys, text, plan).approver == BOB
+    for name in (BOB, "rob@example.net"):
+        deployer = Deployer(frozenset({name}))
+        assert "no one may approve their own deploy" in refused(keys, text, plan, deployer=deployer)
+
+
 def test_a_deployer_known_by_key_is_recognised_by_key_and_by_name(keys: Keys, plan: Plan) -> None:
     text, root = approved(keys, plan), frozenset({"root"})
     carol = Signer((CAROL,), keys.fingerprint("carol"))
