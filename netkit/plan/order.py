@@ -453,7 +453,11 @@ class Order:
                 ending = self._ending(NetworkState(phases), name, targets[name])
                 down |= {(name, port) for port in ending.union(planned.blast.ports)}
                 risk = max(risk, planned.risk)
-                drained |= {name} if is_drained_first(planned, self._fabric) else set()
+                if is_drained_first(planned, self._fabric):
+                    drained.add(name)
+                elif planned.role in {"spine", "core"} and name in self.carriers:
+                    for leaf in self._leaves_below(name):
+                        closing = either(closing, self._pairs_of(NetworkState(phases), leaf))
             is_replacing = name in self._replacing and (phases.get(name, RUNNING), targets[name]) == (RUNNING, INTENDED)
             if planned.role == "leaf" and (
                 is_replacing or self._ends_used_session(NetworkState(phases), name, targets[name])
@@ -467,6 +471,14 @@ class Order:
         lost = self._lost(self._wanted, outlook)
         seconds = SECONDS.get(risk, CLOSING_S) if any(lost) else CLOSING_S
         return either(lost, closing), seconds, _fewest_paths(outlook)
+
+    def _leaves_below(self, name: str) -> set[str]:
+        """The leaves that a switch serves, in any design."""
+        fabrics = [fabric for fabric in (self._fabric, *self._before) if fabric.device(name) is not None]
+        ports = [port for fabric in fabrics for port in fabric.switch(name).ports if port.role == "down"]
+        leaves = {one.name for fabric in (self._fabric, *self._before) for one in fabric.tier("leaf")}
+        below = {port.peer for port in ports}
+        return (below & leaves).union(*(self._leaves_below(one) for one in below - leaves))
 
     def _ends_used_session(self, state: NetworkState, name: str, target: int) -> bool:
         """Whether a leaf ends a session in use: packets on that path are lost until all switches have reacted."""
