@@ -9,11 +9,11 @@ from netkit.cli.requests import DeployRequest, RollbackRequest
 from netkit.cli.rollout import DECLINED, UNREACHED, agreed, changing, options_of, report_outcome, show, watched
 from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.model import EventHandler, weightiest
-from netkit.errors import NetkitError, PlanError, Problem, UsageError
+from netkit.errors import NetkitError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.control import finished, given_digest, refuse_unapproved
 from netkit.project.deploying import Deploying
-from netkit.project.planning import Planned, from_devices, plan_of_file, taking_over
+from netkit.project.planning import Planned, as_read, from_devices, plan_of_file, taking_over
 from netkit.project.runs import found_run, unfinished_run
 from netkit.report.history_text import outcome_text
 from netkit.terminal.ctrl_c import INTERRUPTED
@@ -70,21 +70,20 @@ def _run(request: DeployRequest) -> int:
         return _resume(request, deploying, request.resume)
     warn(project)
     planned = plan_of_file(project, file) if file else from_devices(project, request.limit, deploying.devices)
-    whole = planned = taking_over(planned, options)
-    options = replace(options, is_taking_over=whole.plan.is_taking_over)
-    is_part = bool(file and request.limit and (whole.plan.has_routing or whole.plan.blast.moved))
-    if is_part:  # the order of a part is its own, and depends on what all devices run
-        planned = taking_over(from_devices(project, request.limit, deploying.devices), options)
-        planned = replace(planned, plan=replace(planned.plan, is_taking_over=whole.plan.is_taking_over))
-        _refuse_changed(planned.plan, whole.plan)
+    planned = taking_over(planned, options)
+    whole = planned.plan
+    options = replace(options, is_taking_over=whole.is_taking_over)
+    if file:
+        options = deploying.limited(options, request.limit, whole)
+        names = {device.name for device in whole.changed} if options.limit is None else options.limit
+        plan, whole = as_read(project, whole, names, deploying.devices)
+        planned = replace(planned, plan=plan)
     if digest and file is None and (done := finished(planned.plan, deploying.runs, digest)):
         say(sys.stdout if request.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
         return 0
     if digest:
-        refuse_unapproved(whole.plan, digest)
-    if file and not is_part:
-        options = deploying.limited(options, request.limit, planned.plan)
-    return _roll_out(request, deploying, planned, whole.plan, options)
+        refuse_unapproved(whole, digest)
+    return _roll_out(request, deploying, planned, whole, options)
 
 
 def _roll_out(request: DeployRequest, deploying: Deploying, planned: Planned, whole: Plan, options: Options) -> int:
@@ -109,14 +108,6 @@ def _roll_out(request: DeployRequest, deploying: Deploying, planned: Planned, wh
         return deploying.apply(planned, options, journal, provenance, on_event, is_stopping)
 
     return watched(request, deploying, journal, changing(plan, options), work, can_roll_back=True)
-
-
-def _refuse_changed(now: Plan, planned: Plan) -> None:
-    """Raise PlanError if a part of a plan differs from the plan in the file."""
-    for device in now.changed:
-        was = planned.device(device.name)
-        if was is None or was.changes != device.changes:
-            raise PlanError(Problem(f"{device.name}: changed since the plan was made", "make the plan again"))
 
 
 def _resume(request: DeployRequest, deploying: Deploying, name: str) -> int:

@@ -398,7 +398,7 @@ def rehearse(
             reader = connect(name)
             reader.open()
             try:
-                preflight.check(preflight.read_device(reader, tasks[name]), tasks[name])
+                preflight.check(preflight.read_device(reader, tasks[name]), tasks[name], fabric)
             finally:
                 reader.close()
         except Exception as error:

@@ -13,6 +13,7 @@ from netkit.design.select import Device, select
 from netkit.errors import ConfigError, NetkitError, PlanError, Problem, UsageError
 from netkit.lab.folder import lab_folder
 from netkit.plan import DevicePlan, Plan, Running, Unreachable, UnreadDevice, serial
+from netkit.plan.model import Step
 from netkit.platforms import HOSTS
 from netkit.platforms.backup import separated
 from netkit.platforms.compare import MODELS
@@ -140,6 +141,25 @@ def plan_of_file(project: Project, file: Path) -> Planned:
         raise PlanError(Problem(what, "make the plan again"))
     names = {device.name for device in plan.devices}
     return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
+
+
+def as_read(project: Project, whole: Plan, names: Collection[str], devices: "Connections") -> tuple[Plan, Plan]:
+    """A plan of a file with the order of some of its devices as it is computed now: for these devices, and as a whole.
+
+    Losses decide whether a deploy is allowed, and who has to approve it: they are not taken from a file. What the file
+    says of each device is compared with the device before it changes.
+    """
+    asked = [one.name for one in whole.changed if one.name in names]
+    now = from_devices(project, ",".join(asked), devices).plan if asked else whole
+    found = {device.name: device for device in now.devices}
+    if not found.keys() & set(asked):  # nothing will change
+        return whole, whole
+    unread = tuple(name for name in asked if name not in found)
+    last = [Step(len(now.steps) + 1, unread)] if unread else []
+    order = replace(whole, steps=(*now.steps, *last), bridges=now.bridges, gone=now.gone, has_routing=now.has_routing)
+    order = replace(order, partial=now.partial, unknown=now.unknown)
+    explained = (replace(one, unexplained=found.get(one.name, one).unexplained) for one in whole.devices)
+    return replace(order, devices=tuple(explained)), order
 
 
 def compared(

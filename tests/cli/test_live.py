@@ -11,11 +11,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from netkit import plan as planning
+from netkit.plan.model import ReachabilityLoss
 from tests.cli.site import PATIENCE_S, Site
 from tests.command import ROOT
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
@@ -56,6 +59,11 @@ def test_plan_deploy_plan_again_and_roll_back(site: Site, tmp_path: Path) -> Non
     assert "dry run of small: 6 devices: 2 unchanged, 4 ready\n" in tried.stdout
     assert site.runs() == []
 
+    # What a file says of losses counts neither for nor against a deploy: the order is computed again.
+    plan = planning.read((tmp_path / "plan.json").read_text(encoding="utf-8"))
+    loss = ReachabilityLoss(4, ("gpu01",), ("rail0",))
+    edited = replace(plan, steps=tuple(replace(step, after=loss) for step in plan.steps))
+    (tmp_path / "plan.json").write_text(planning.write(edited), encoding="utf-8")
     deployed = site.netkit("deploy", tmp_path / "plan.json", "--yes")
     assert deployed.returncode == 0, deployed.stderr
     assert deployed.stdout.endswith("small: 6 devices: 4 done, 2 unchanged\n")

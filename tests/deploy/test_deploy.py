@@ -2,6 +2,7 @@
 
 import json
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from netkit.deploy.device_rollout import POLICY_DELAY_S
 from netkit.deploy.gate import RunMemory
 from netkit.deploy.model import read, write
 from netkit.errors import DeployError
-from netkit.plan import UnreadDevice
+from netkit.plan import DevicePlan, UnreadDevice
 from netkit.plan.model import NarrowedRoute, Partial, ReachabilityLoss
+from netkit.platforms.change import Risk
 from tests.deploy import promise
 from tests.deploy.fake import FakeDriver, Fault
 from tests.deploy.scene import OPTIONS, Scene, healthy, scene
@@ -201,6 +203,28 @@ def test_a_switch_of_which_nothing_is_known_needs_permission() -> None:
             found.apply(is_disruptive_allowed=False)
         assert sum(device.writes for device in found.devices.values()) == 0
         assert found.apply().exit_code == 0
+
+
+EDITED: dict[str, Callable[[DevicePlan], DevicePlan]] = {
+    "risk": lambda one: replace(one, risk=Risk.NONE),
+    "blast": lambda one: replace(one, blast=replace(one.blast, sessions=("leaf01:swp1–spine09:swp1",))),
+    "changes": lambda one: replace(one, changes=(replace(one.changes[0], intended="other"), *one.changes[1:])),
+    "way": lambda one: replace(one, way=replace(one.way, reasons=("nothing happens",))),
+}
+
+
+@pytest.mark.parametrize("field", EDITED)
+def test_a_plan_that_does_not_say_what_a_change_is_is_refused(field: str) -> None:
+    """A plan may come from a file, which somebody edited so that it takes no approval."""
+    with scene("asn") as found:
+        names = {one.name for one in found.plan.changed}
+        edited = tuple(EDITED[field](one) if one.name in names else one for one in found.plan.devices)
+        found.plan = replace(found.plan, devices=edited, steps=(), bridges=())
+        outcome = found.apply(max_fail=10)
+        assert {name for name, result in results(outcome).items() if result == "refused"} == names
+        for name in names:
+            assert reason(outcome, name).startswith(f"{name}: its change is not what the plan says of it")
+        assert sum(device.writes for device in found.devices.values()) == 0
 
 
 def test_files_other_than_those_of_the_plan_are_refused() -> None:
