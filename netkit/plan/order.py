@@ -362,12 +362,9 @@ class Order:
         while roles := [role for role in tiers or ROLES if waiting[role]]:
             best: tuple[Step, str] | None = None
             for role in roles[:1] if tiers else roles:
-                first, step = waiting[role][0], self.step(state, waiting[role][0], targets)
-                if len(first) > 1 and role != "host" and (step.after or step.during):
-                    # Spines of two planes serve no leaf in common, yet each may be the other way of its pod.
-                    single = self.step(state, first[:1], targets)
-                    if not single.after and not single.during:
-                        waiting[role][:1], step = [first[:1], first[1:]], single
+                step = self.step(state, waiting[role][0], targets)
+                if role in {"spine", "core"} and (step.after or step.during):
+                    step = self._alone(state, waiting[role], targets) or step
                 if best is None or _cost(step) < _cost(best[0]):
                     best = step, role
                 if not step.after and not step.during:
@@ -379,6 +376,23 @@ class Order:
             state |= {name: targets[name] for name in step.devices}
             steps.append(step)
         return steps
+
+    def _alone(
+        self, phases: Mapping[str, int], groups: list[tuple[str, ...]], targets: Mapping[str, int]
+    ) -> Step | None:
+        """The change of a single device that loses nothing, which becomes the first group.
+
+        Spines of two planes serve no leaf in common, yet each may be the other way of its pod.
+        """
+        every = [(place, name) for place, group in enumerate(groups) for name in group]
+        for place, name in every[: len(groups[0]) if len(targets) > MOST_COMPARED else None]:
+            step = self.step(phases, (name,), targets) if len(every) > 1 else None
+            if step and not step.after and not step.during:
+                rest = tuple(other for other in groups[place] if other != name)
+                groups[place : place + 1] = [rest] if rest else []
+                groups.insert(0, (name,))
+                return step
+        return None
 
     def _canary(self, phases: Mapping[str, int], targets: Mapping[str, int]) -> Step | None:
         """The least harmful device as a separate step, if it may change first."""
@@ -506,9 +520,12 @@ class Order:
         moving = [name for name in names if name in self._routing and (name in self.carriers or len(names) == 1)]
         if not any(name in self._routing for name in names):
             return
-        if len(moving) > 1:
-            yield (moving[0],)
-            yield tuple(name for name in names if name != moving[0])
+        is_of_hosts = all(self.devices[name].role == "host" for name in moving)
+        # For any two of a group, one of these parts has the one without the other; more than two switches are alike.
+        for bit in range((len(moving) - 1).bit_length() if is_of_hosts else min(1, len(moving) - 1)):
+            first = {name for place, name in enumerate(moving) if (place >> bit & 1 if is_of_hosts else place == 0)}
+            yield tuple(name for name in names if name in first)
+            yield tuple(name for name in names if name not in first)
         yield names
 
     def _lost(self, wanted: Rows, outlook: Outlook) -> Rows:

@@ -438,6 +438,15 @@ def test_a_switch_is_drained_first_if_its_leaves_have_another_path(given: dict[s
         assert bool(step.during) == (step.devices[0] not in drained)
 
 
+def test_a_spine_that_loses_nothing_goes_before_one_that_does() -> None:
+    """With other AS numbers, the next spine in line would be the last way of its pod; one of another group is not."""
+    tiers = intents.three_tiers()
+    found = transition("frr", tiers, merged(tiers, EDITS["new AS numbers"]))
+    above = [step for step in found.plan.steps if step.devices[0] not in {"p1r0", "p1r1", "p2r0", "p2r1"}]
+    assert [step for step in above if step.during or step.after] == []
+    assert_loses_only_what_it_names(found)
+
+
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_hosts_change_after_their_leaves_where_that_costs_no_more(platform: str) -> None:
     found = transition(platform, {}, EDITS["vlan"])
