@@ -103,7 +103,7 @@ def resume(
     with lock_fabric(journal.folder.parent, fabric.name, journal.run):
         if journal.outcome() is not None:
             raise DeployError(Problem(f"run {journal.run} has finished", "make a new plan for what is left to do"))
-        refusal.check(orders.plan, fabric, orders.intended, first_tasks(stages), orders.options)
+        refusal.check(orders.plan, fabric, orders.intended, first_tasks(stages), orders.options, is_resumed=True)
         if provenance is not None:
             journal.resumed(provenance)
         try:
@@ -398,7 +398,7 @@ def rehearse(
             reader = connect(name)
             reader.open()
             try:
-                preflight.check(preflight.read_device(reader, tasks[name]), tasks[name], fabric)
+                preflight.check(preflight.read_device(reader, tasks[name]), tasks[name])
             finally:
                 reader.close()
         except Exception as error:

@@ -1,5 +1,6 @@
 """Which leaves depend on the sessions that a change interrupts, by the sessions that carry routes now."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from netkit.design.fabric import Fabric, Port, Switch
@@ -8,6 +9,7 @@ Sessions = Mapping[str, int]
 """Interface → prefixes received, of established sessions."""
 End = tuple[str, str]
 """A device and one of its ports."""
+ADDRESS = re.compile(r"^\d+\.|:")
 GOES_ON = "--disruptive goes on"
 
 
@@ -39,11 +41,14 @@ class LivePaths:
                 yield port.peer
 
     def _has_unknown(self, name: str) -> bool:
-        """Whether there are routes over a port without a place in the design: a switch that leaves it still carries."""
+        """Whether there are routes over a port without a place in the design: a switch that leaves it still carries.
+
+        Sessions by address do not count: they may be those of hosts, or of peers outside.
+        """
         switch = self._fabric.switch(name)
-        known = {port.name for port in switch.ports}
-        known |= {end for one in switch.external for end in (one.name, one.peer)}
-        return any(count for port, count in (self._sessions or {}).get(name, {}).items() if port not in known)
+        known = {port.name for port in switch.ports} | {one.name for one in switch.external}
+        sessions = (self._sessions or {}).get(name, {})
+        return any(count for port, count in sessions.items() if port not in known and not ADDRESS.search(port))
 
 
 def cut_off(

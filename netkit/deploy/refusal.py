@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from netkit.deploy.device_rollout import POLICY_DELAY_S, RESERVED_SHARE
+from netkit.deploy.device_rollout import POLICY, POLICY_DELAY_S, RESERVED_SHARE
 from netkit.deploy.job import is_disruptive
 from netkit.deploy.model import Options
 from netkit.deploy.preflight import Task
@@ -20,10 +20,18 @@ MOST_NAMED = 8
 
 
 def check(
-    plan: Plan, fabric: Fabric, intended: Mapping[str, Files], tasks: Mapping[str, Task], options: Options
+    plan: Plan,
+    fabric: Fabric,
+    intended: Mapping[str, Files],
+    tasks: Mapping[str, Task],
+    options: Options,
+    *,
+    is_resumed: bool = False,
 ) -> None:
-    """Raise DeployError with everything that speaks against a deploy."""
+    """Raise DeployError with everything that speaks against a deploy; a run goes on with the options it began with."""
     problems = list(_problems(plan, fabric, intended, tasks, options))
+    if not is_resumed:
+        problems += [*_at_once(plan, tasks, options), *_too_short(tasks, fabric, options)]
     if problems:
         raise DeployError(problems)
 
@@ -50,22 +58,25 @@ def _problems(
         yield Problem(what, "restore access, or deploy with --disruptive")
     if not options.is_disruptive_allowed:
         yield from _outages(plan, tasks)
-        yield from _at_once(plan, tasks, options)
     for task in tasks.values():
         if fabric.device(task.name) is not None:
             yield from _of_task(task, fabric, options)
-    yield from _too_short(tasks, fabric, options)
 
 
 def _too_short(tasks: Mapping[str, Task], fabric: Fabric, options: Options) -> Iterator[Problem]:
     """Yield a problem if every change would be reverted before it can be confirmed."""
     switches = [task.plan for name, task in tasks.items() if isinstance(fabric.device(name), Switch)]
     is_watched = options.has_drain and any(is_drained_first(planned, fabric) for planned in switches)
-    watch_s = options.watch_s if is_watched else 0
-    least = math.ceil((POLICY_DELAY_S + watch_s) / (1 - RESERVED_SHARE))
-    if switches and options.revert_s < least:
+    is_filtering = any(POLICY.search(" ".join(change.path)) for planned in switches for change in planned.changes)
+    needed_s = (POLICY_DELAY_S if is_filtering else 0) + (options.watch_s if is_watched else 0)
+    least = math.ceil(needed_s / (1 - RESERVED_SHARE))
+    if options.revert_s < least:
         what = f"devices would revert within {options.revert_s} s, before "
-        what += f"they have been watched for {watch_s:g} s" if is_watched else "their filters of routes are in force"
+        what += (
+            f"they have been watched for {options.watch_s:g} s"
+            if is_watched
+            else "their filters of routes are in force"
+        )
         yield Problem(what, f"use --confirm-within {least}{' or a shorter --watch' * is_watched}")
 
 
@@ -111,7 +122,8 @@ def _at_once(plan: Plan, tasks: Mapping[str, Task], options: Options) -> Iterato
 
     steps = [tuple(filter(is_felt, step.devices)) for step in plan.steps if step.paths_before]
     names = [name for step in filter(None, steps) for name in step]
-    if options.is_together and len([step for step in steps if step]) > 1:
+    is_free = options.is_disruptive_allowed or options.is_backward or not options.is_together
+    if not is_free and len([step for step in steps if step]) > 1:
         what = f"--together changes {_some(names)} at once: hosts may lose each other meanwhile"
         yield Problem(what, "leave out --together, or deploy with --disruptive")
 

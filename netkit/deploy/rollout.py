@@ -184,7 +184,9 @@ class Rollout:
         elif len(failures) > self.job.options.max_fail and not self.job.options.is_backward:
             names = ", ".join(outcome.device for outcome in failures)
             self.stopped = self.stopped or f"{len(failures)} failed, {self.job.options.max_fail} may: {names}"
-        elif needed := [outcome.device for outcome in failures if self._is_needed(outcome.device)]:
+        elif self.job.tasks.keys() - self.ended.keys() and (
+            needed := [outcome.device for outcome in failures if self._is_needed(outcome.device)]
+        ):
             self.stopped = self.stopped or f"the order of the others relies on {', '.join(needed)}; {GOES_ON}"
         if any(outcome.result is DeviceResult.NOT_STARTED for outcome in self.ended.values()):
             self.stopped = self.stopped or INTERRUPTED

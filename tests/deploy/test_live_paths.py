@@ -91,3 +91,5 @@ def test_a_switch_that_leaves_the_design_still_carries() -> None:
     assert said(PLANES, "p1s1", down=down) == no_route("p1r0")
     assert said(PLANES, "p1s1", down=down, more={"p1r0": {"swp63s0": 3}}) == []
     assert said(PLANES, "p1s1", down=down, more={"p1r0": {"swp63s0": 0}}) == no_route("p1r0")
+    for address in ("203.0.113.9", "2001:db8::9", "fe80::1%swp1"):  # a host or a route server
+        assert said(PLANES, "p1s1", down=down, more={"p1r0": {address: 3}}) == no_route("p1r0")
