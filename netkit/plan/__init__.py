@@ -1,6 +1,6 @@
 """Running and intended configurations → what has to change, and what that risks."""
 
-from netkit.plan.make import Sides, describes, keeping, limited, make, ordered, rollback, sides_of, writable
+from netkit.plan.make import Sides, keeping, limited, make, ordered, rollback, sides_of, writable
 from netkit.plan.model import Blast, DevicePlan, Plan, Running, Unreachable, UnreadDevice
 from netkit.plan.serial import read, write
 
@@ -12,7 +12,6 @@ __all__ = [
     "Sides",
     "Unreachable",
     "UnreadDevice",
-    "describes",
     "keeping",
     "limited",
     "make",

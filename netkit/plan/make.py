@@ -311,15 +311,6 @@ def _device(
     return replace(planned, unexplained=found.removed(model.ownership.on(intended))) if explain else planned
 
 
-def describes(fabric: Fabric, plan: DevicePlan, found: ConfigComparison) -> bool:
-    """Whether a device's plan says what a change is by a comparison: it may come from a file."""
-    device = fabric.device(plan.name)
-    if device is None:
-        return False
-    now = _planned(fabric, device, MODELS[device.platform], plan.version, found, ())
-    return (now.changes, now.risk, now.way, now.blast) == (plan.changes, plan.risk, plan.way, plan.blast)
-
-
 def _planned(
     fabric: Fabric,
     device: Switch | Host,

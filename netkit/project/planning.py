@@ -143,23 +143,54 @@ def plan_of_file(project: Project, file: Path) -> Planned:
     return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
 
 
-def as_read(project: Project, whole: Plan, names: Collection[str], devices: "Connections") -> tuple[Plan, Plan]:
-    """A plan of a file with the order of some of its devices as it is computed now: for these devices, and as a whole.
+def as_now(whole: Plan, now: Plan, names: Collection[str]) -> tuple[Plan, Plan]:
+    """A plan of a file with these devices as a plan made now has them, and the same as it was approved.
 
-    Losses decide whether a deploy is allowed, and who has to approve it: they are not taken from a file. What the file
-    says of each device is compared with the device before it changes.
+    Risks and losses decide whether a deploy is allowed, and who has to approve it: they are not taken from a file.
+    A device that changed since keeps what the file says, and changes last: its deploy refuses it with the difference.
     """
-    asked = [one.name for one in whole.changed if one.name in names]
-    now = from_devices(project, ",".join(asked), devices).plan if asked else whole
-    found = {device.name: device for device in now.devices}
-    if not found.keys() & set(asked):  # nothing will change
+    found = {one.name: one for one in now.devices}
+    if not found:  # nothing will change
         return whole, whole
-    unread = tuple(name for name in asked if name not in found)
-    last = [Step(len(now.steps) + 1, unread)] if unread else []
-    order = replace(whole, steps=(*now.steps, *last), bridges=now.bridges, gone=now.gone, has_routing=now.has_routing)
-    order = replace(order, partial=now.partial, unknown=now.unknown)
-    explained = (replace(one, unexplained=found.get(one.name, one).unexplained) for one in whole.devices)
-    return replace(order, devices=tuple(explained)), order
+    devices: list[DevicePlan] = []
+    moved: list[str] = []
+    for was in whole.devices:
+        one = found.get(was.name) if was.name in names else was
+        if one is None:
+            continue
+        is_other = (one.running_digest, one.intended_digest) != (was.running_digest, was.intended_digest)
+        if is_other and not one.is_unchanged:
+            moved.append(was.name)
+        elif not is_other and _what_is_done(one) != _what_is_done(was):
+            what = f"{was.name}: its change is not what the plan says: it was edited, or made by another netkit"
+            raise PlanError(Problem(what, "make the plan again"))
+        devices.append(was if was.name in moved else one)
+    is_whole = {one.name for one in whole.changed} == {*names} <= found.keys() and not moved
+    if is_whole and (more := next((words for words in _losses(now) if words not in set(_losses(whole))), "")):
+        raise PlanError(Problem(f"this loses what the plan does not say: {more}", "make the plan again"))
+    kept = [replace(step, devices=tuple(name for name in step.devices if name not in moved)) for step in now.steps]
+    kept += [Step(len(kept) + 1, tuple(moved))]
+    order = replace(
+        whole,
+        steps=tuple(step for step in kept if step.devices),
+        bridges=tuple(bridge for bridge in now.bridges if bridge.device not in moved),
+        gone=now.gone,
+        has_routing=now.has_routing,
+        partial=now.partial,
+        unknown=now.unknown,
+    )
+    return replace(order, devices=tuple(devices), unreachable=(*now.unreachable, *whole.unreachable)), order
+
+
+def _what_is_done(device: DevicePlan) -> tuple[object, ...]:
+    return device.changes, device.risk, device.way, device.blast
+
+
+def _losses(plan: Plan) -> Iterator[str]:
+    """Yield what a plan loses, in words."""
+    for lost in (plan.worst, plan.gone):
+        if lost:
+            yield f"{lost.pairs} pairs of NICs of {listed(lost.hosts)}{lost.family}"
 
 
 def compared(
