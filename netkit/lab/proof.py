@@ -306,10 +306,12 @@ class NicPing:
         return self.to_nic.address_v6 if self.is_ipv6 else self.to_nic.address
 
 
-def _over_each_family(trip: NicPing) -> Iterator[NicPing]:
-    yield trip
-    if trip.nic.address_v6 and trip.to_nic.address_v6:
-        yield replace(trip, is_ipv6=True)
+def over_each_family(trips: Iterable[NicPing]) -> Iterator[NicPing]:
+    """Yield each ping, and the same over IPv6 where both ends have it."""
+    for trip in trips:
+        yield trip
+        if trip.nic.address_v6 and trip.to_nic.address_v6:
+            yield replace(trip, is_ipv6=True)
 
 
 def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[NicPing]:
@@ -320,7 +322,7 @@ def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[NicPing]:
             for other in fabric.hosts:
                 for far in other.nics if other.name != host.name else ():
                     if (far.rail != nic.rail) is is_across and far.leaf in known[nic.leaf]:
-                        yield from _over_each_family(NicPing(host.name, nic, other.name, far))
+                        yield NicPing(host.name, nic, other.name, far)
 
 
 def some_trips(fabric: Fabric) -> Iterator[NicPing]:
@@ -335,7 +337,7 @@ def some_trips(fabric: Fabric) -> Iterator[NicPing]:
             for rail in dict.fromkeys((nic.rail, across if fabric.cross_rail == "routed" else nic.rail)):
                 far = next((nic for nic in other.nics if nic.rail == rail), None)
                 if other.name != host.name and far and far.leaf in known[nic.leaf]:
-                    yield from _over_each_family(NicPing(host.name, nic, other.name, far))
+                    yield NicPing(host.name, nic, other.name, far)
 
 
 def sampled(trips: Sequence[NicPing], most: int | None) -> Sequence[NicPing]:
@@ -346,7 +348,7 @@ def sampled(trips: Sequence[NicPing], most: int | None) -> Sequence[NicPing]:
 def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[NicPing], packet_bytes: int = 0) -> list[Shortfall]:
     """Ping from all hosts in parallel, with unfragmented packets of a size; return the pings without an answer."""
     by_host: dict[str, list[NicPing]] = {}
-    for trip in trips:
+    for trip in over_each_family(trips):
         by_host.setdefault(trip.host, []).append(trip)
     with ThreadPoolExecutor(ASKERS) as pool:
         answers = pool.map(lambda item: list(_unreached_from(nodes[item[0]], item[1], packet_bytes)), by_host.items())
@@ -398,20 +400,15 @@ def _with_pings(
     unanswered = unreached(nodes, across, packet_bytes)
     if fabric.cross_rail == "routed":
         found += map(str, unanswered)
-    elif passed := len(across) - len(unanswered):
-        found.append(f"{passed} of {len(across)} trips across rails succeed; the design blocks them")
+    elif passed := len(every := list(over_each_family(across))) - len(unanswered):
+        found.append(f"{passed} of {len(every)} trips across rails succeed; the design blocks them")
     return {
         "shortfalls": found,
-        "own": _pairs(own),
-        "across": _pairs(across),
-        "own_trips": _pairs(every_own),
-        "across_trips": _pairs(every_across),
-        "beyond": _pairs(trip for trip in (*own, *across) if trip.nic.leaf != trip.to_nic.leaf),
+        "own": len(own),
+        "across": len(across),
+        "own_trips": len(every_own),
+        "across_trips": len(every_across),
+        "beyond": len([trip for trip in (*own, *across) if trip.nic.leaf != trip.to_nic.leaf]),
         "is_blocked": fabric.cross_rail == "blocked",
         "packet_bytes": packet_bytes,
     }
-
-
-def _pairs(trips: Iterable[NicPing]) -> int:
-    """The number of pairs of NICs, whatever the families."""
-    return len({replace(trip, is_ipv6=False) for trip in trips})

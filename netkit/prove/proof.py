@@ -9,7 +9,7 @@ from netkit.deploy import DeviceOutcome, Outcome
 from netkit.design.expectation import ways
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab.proof import Gap, NicPing, PingResult, TrafficPair, every_trip, sampled
+from netkit.lab.proof import Gap, NicPing, PingResult, TrafficPair, every_trip, over_each_family, sampled
 from netkit.plan import Plan
 from netkit.plan.intent_diff import IntentDiff
 from netkit.plan.model import DevicePlan
@@ -40,7 +40,10 @@ def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOP
     return tuple(
         ProofFlow(scope, _call(trip))
         for scope in SCOPES
-        for trip in sampled([trip for trip in trips if _scope(intended, trip) == scope], most_per_scope)
+        for trip in over_each_family(
+            sampled([trip for trip in trips if _scope(intended, trip) == scope], most_per_scope)
+        )
+        if _stays(nics, trip)
     )
 
 

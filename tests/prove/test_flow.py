@@ -40,6 +40,8 @@ def test_both_families_are_pinged_where_their_addresses_stay() -> None:
         for one in of_ipv4
     }
     assert {flow.call for flow in flows(both, both, 1000)} == of_ipv4 | of_ipv6
+    some = [flow.call.name.endswith(" over IPv6") for flow in flows(both, both, 3)]
+    assert some == [False, True] * 9
 
 
 def drained(**overrides: bool) -> Fabric:
