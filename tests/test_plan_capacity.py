@@ -62,6 +62,14 @@ def test_three_tiers_are_compared_too() -> None:
     assert "SN5600  three-tier  –  one pod holds these GPUs: two tiers will do\n" in small.stdout
 
 
+def test_a_looser_ratio_finds_a_design_where_a_stricter_one_does() -> None:
+    """With the fewest spines that keep it, none of the core switches has enough ports."""
+    for ratio in (2, 3):
+        (found,) = [one for one in candidates(5000, ratio, ["SN4700"], Catalog()) if one.topology == "three-tier"]
+        assert found.summary is not None, ratio
+        assert found.summary.gpus >= 5000
+
+
 def test_planes_hold_more_than_one() -> None:
     done = run("plan-capacity", "--gpus", "20000", "--model", "SN5600", "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -99,6 +107,7 @@ def test_refusals() -> None:
     refused = run("init", "x", "--leaves", "2", "--planes", "8")
     assert_refused(refused, "8 planes of spines need as many leaves in a unit, not 2", "give fewer --planes")
     assert_refused(run("init", "x", "--pods", "2"), "--pods needs core switches", "give --cores")
+    assert_refused(run("init", "x", "--cores", "4", "--spines", "0"), "--cores needs spines", "give --spines")
     refused = run("init", "x", "--cores", "2", "--planes", "5")
     assert_refused(refused, "5 planes of core switches need as many spines in a pod, not 4", "give fewer --planes")
     assert_refused(run("plan-capacity", "--gpus", "8", "--model", "SN9"), "no switch model 'SN9'")

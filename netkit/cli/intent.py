@@ -46,7 +46,7 @@ def init(
     try:
         fabric = design.build(Intent.model_validate(document.parse(text, "fabric.yaml").value), catalog)
     except NetkitError as error:
-        remedy = "change --units, --hosts-per-unit, --spines, --leaves, --platform or --model"
+        remedy = "change --units, --hosts-per-unit, --spines, --leaves, --pods, --cores, --platform or --model"
         messages = dict.fromkeys(problem.message for problem in error.problems)
         raise UsageError(Problem(f"cannot build this fabric: {message}", remedy) for message in messages) from None
     file = scaffold.write(folder, text)

@@ -273,14 +273,14 @@ def _three_tier(hosts: int, ratio: float, platform: str, model: str, catalog: Ca
     for spines in range(LEAST_SPINES, half + 1):
         size = replace(size, spines=spines, planes=spines)
         plan = scaffold.plan(size, catalog)
-        if plan.uplinks * plan.spines <= half and size.hosts_per_unit <= ratio * plan.uplinks * spines:
-            break
-    else:
-        return None
-    shared = (planes for planes in range(1, size.spines + 1) if size.spines % planes == 0)
-    every = (replace(size, planes=planes, cores=cores) for planes in shared for cores in range(LEAST_SPINES, half + 1))
-    fitting = [one for one in every if _is_connected(one, scaffold.plan(one, catalog), half)]
-    return min(fitting, key=lambda one: one.planes * one.cores, default=None)
+        if plan.uplinks * plan.spines > half or size.hosts_per_unit > ratio * plan.uplinks * spines:
+            continue
+        shared = [planes for planes in range(1, spines + 1) if spines % planes == 0]
+        every = (replace(size, planes=one, cores=cores) for one in shared for cores in range(LEAST_SPINES, half + 1))
+        fitting = [one for one in every if _is_connected(one, scaffold.plan(one, catalog), half)]
+        if fitting:
+            return min(fitting, key=lambda one: one.planes * one.cores)
+    return None
 
 
 def _is_connected(size: Size, plan: FabricPlan, half: int) -> bool:

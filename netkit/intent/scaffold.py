@@ -105,6 +105,8 @@ def plan(size: Size, catalog: Catalog) -> FabricPlan:
         raise UsageError(Problem("--planes needs spines", "give --spines, or drop --planes"))
     if size.pods > 1 and not size.cores:
         raise UsageError(Problem("--pods needs core switches between them", "give --cores, or drop --pods"))
+    if size.cores and not size.spines:
+        raise UsageError(Problem("--cores needs spines", "give --spines, or drop --cores"))
     if size.cores and size.planes > size.spines:
         message = f"{size.planes} planes of core switches need as many spines in a pod, not {size.spines}"
         raise UsageError(Problem(message, "give fewer --planes, or more --spines"))

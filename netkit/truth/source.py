@@ -69,7 +69,11 @@ class _TimedAdapter(HTTPAdapter):
 
 def _origin(url: str) -> tuple[str, str, int | None]:
     parts = urlsplit(url)
-    return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    try:
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:  # out of range
+        port = None
+    return parts.scheme, parts.hostname or "", port
 
 
 class TruthApi:

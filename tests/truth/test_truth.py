@@ -152,6 +152,9 @@ def test_a_server_that_is_down_is_an_error(folder: Path) -> None:
         "truth: {kind: netbox, url: 'http://127.0.0.1:9', token: {env: TRUTH_TOKEN}}\n", encoding="utf-8"
     )
     _assert_error(diff(folder), "http://127.0.0.1:9 cannot be read: ConnectionError")
+    access = (folder / "access.yaml").read_text(encoding="utf-8").replace("127.0.0.1:9'", "127.0.0.1:99999'")
+    (folder / "access.yaml").write_text(access, encoding="utf-8")
+    _assert_error(diff(folder), "http://127.0.0.1:99999 cannot be read: InvalidURL")
 
 
 def _assert_error(done: Done, words: str) -> None:
