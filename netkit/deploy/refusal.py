@@ -10,7 +10,7 @@ from netkit.deploy.preflight import Task
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import DeployError, Problem
 from netkit.plan import DevicePlan, Plan
-from netkit.plan.model import Partial, ReachabilityLoss
+from netkit.plan.model import Partial, ReachabilityLoss, Step
 from netkit.plan.order import is_drained_first
 from netkit.platforms.change import Risk
 from netkit.platforms.config import Files
@@ -116,11 +116,13 @@ def _outages(plan: Plan, tasks: Mapping[str, Task]) -> Iterator[Problem]:
 def _at_once(plan: Plan, tasks: Mapping[str, Task], options: Options) -> Iterator[Problem]:
     """Yield a problem if `--together` gives up the order of changes that traffic feels."""
 
-    def is_felt(name: str) -> bool:
+    def is_felt(step: Step, name: str) -> bool:
         planned = tasks[name].plan if name in tasks else None
-        return planned is not None and planned.role != "host" and (plan.has_routing or planned.risk >= Risk.SESSION)
+        is_ordered = step.during or step.after or step.stage or step.waiting or step.narrowed
+        is_routed = plan.has_routing and (is_ordered or step.paths < step.paths_before)
+        return planned is not None and planned.role != "host" and bool(is_routed or planned.risk >= Risk.SESSION)
 
-    steps = [tuple(filter(is_felt, step.devices)) for step in plan.steps if step.paths_before]
+    steps = [tuple(name for name in step.devices if is_felt(step, name)) for step in plan.steps if step.paths_before]
     names = [name for step in filter(None, steps) for name in step]
     is_free = options.is_disruptive_allowed or options.is_backward or not options.is_together
     if not is_free and len([step for step in steps if step]) > 1:

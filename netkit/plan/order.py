@@ -521,8 +521,9 @@ class Order:
         if not any(name in self._routing for name in names):
             return
         is_of_hosts = all(self.devices[name].role == "host" for name in moving)
+        splits = max(0, len(moving) - 1).bit_length() if is_of_hosts else min(1, len(moving) - 1)
         # For any two of a group, one of these parts has the one without the other; more than two switches are alike.
-        for bit in range((len(moving) - 1).bit_length() if is_of_hosts else min(1, len(moving) - 1)):
+        for bit in range(splits):
             first = {name for place, name in enumerate(moving) if (place >> bit & 1 if is_of_hosts else place == 0)}
             yield tuple(name for name in names if name in first)
             yield tuple(name for name in names if name not in first)

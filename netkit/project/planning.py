@@ -166,8 +166,10 @@ def as_now(whole: Plan, now: Plan, names: Collection[str]) -> tuple[Plan, Plan]:
             raise PlanError(Problem(what, "make the plan again"))
         devices.append(was if was.name in moved else one)
     is_whole = {one.name for one in whole.changed} == {*names} <= found.keys() and not moved
-    if is_whole and (more := next((words for words in _losses(now) if words not in set(_losses(whole))), "")):
-        raise PlanError(Problem(f"this loses what the plan does not say: {more}", "make the plan again"))
+    for lost, said in ((now.worst, whole.worst), (now.gone, whole.gone)) if is_whole else ():
+        if lost.pairs > said.pairs:
+            what = f"{lost.pairs} pairs of NICs of {listed(lost.hosts)}{lost.family}"
+            raise PlanError(Problem(f"this loses what the plan does not say: {what}", "make the plan again"))
     kept = [replace(step, devices=tuple(name for name in step.devices if name not in moved)) for step in now.steps]
     kept += [Step(len(kept) + 1, tuple(moved))]
     order = replace(
@@ -184,13 +186,6 @@ def as_now(whole: Plan, now: Plan, names: Collection[str]) -> tuple[Plan, Plan]:
 
 def _what_is_done(device: DevicePlan) -> tuple[object, ...]:
     return device.changes, device.risk, device.way, device.blast
-
-
-def _losses(plan: Plan) -> Iterator[str]:
-    """Yield what a plan loses, in words."""
-    for lost in (plan.worst, plan.gone):
-        if lost:
-            yield f"{lost.pairs} pairs of NICs of {listed(lost.hosts)}{lost.family}"
 
 
 def compared(

@@ -349,6 +349,9 @@ def test_changes_that_traffic_feels_are_made_together_only_if_a_loss_is_allowed(
         assert line.endswith(remedy)
         assert found.connects == []
         assert found.apply(is_together=True).exit_code == 0
+    with scene("words") as found:  # routes come, and none goes
+        found.plan = replace(found.plan, has_routing=True)
+        assert found.apply(is_together=True, is_disruptive_allowed=False).exit_code == 0
 
 
 @pytest.mark.parametrize(
