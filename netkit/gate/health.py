@@ -81,18 +81,23 @@ def _widths(
     announces, and discards, it is that of the routes inside. While leaves get other prefixes, what is inside may be
     the device's own, of its hosts: a VLAN, or one of the ports in `local`.
     """
+
+    def is_remote(ways: Collection[str]) -> bool:
+        return bool(ways) and not all(way in local or way.lower().startswith("vlan") for way in ways)
+
     known: dict[IPv4Network, int] | None = None
-    for prefix in prefixes:
+    every = dict.fromkeys(prefixes)
+    others = (one for one in routes.keys() - every.keys() if "." in one and not one.endswith("/32"))
+    narrow = {IPv4Network(one): len(routes[one]) for one in others if is_remote(routes[one])}
+    for prefix in every:
+        wanted = IPv4Network(prefix)
         if routes.get(prefix):
-            yield prefix, len(routes[prefix])
+            # A leaf whose prefix gets longer announces both: hosts are reached over the old one as long as it is there.
+            inside = [width for one, width in narrow.items() if one.subnet_of(wanted)]
+            yield prefix, max(len(routes[prefix]), min(inside, default=0))
             continue
         if known is None:
-            known = {
-                IPv4Network(one): len(ways)
-                for one, ways in routes.items()
-                if ways and "." in one and not all(way in local or way.lower().startswith("vlan") for way in ways)
-            }
-        wanted = IPv4Network(prefix)
+            known = {IPv4Network(one): len(ways) for one, ways in routes.items() if "." in one and is_remote(ways)}
         wider = [one for one in known if one.prefixlen and wanted.subnet_of(one)] if prefix not in routes else []
         inside = [width for one, width in known.items() if one != wanted and one.subnet_of(wanted)]
         if wider or inside:

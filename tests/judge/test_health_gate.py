@@ -223,6 +223,22 @@ def test_routes_need_no_more_ports_than_the_plan_predicts(predicted: int, ports:
         assert scene.ask(Moment.AFTER, narrowed={leaf: predicted}).reasons == found
 
 
+def test_a_new_prefix_over_fewer_ports_does_not_count_while_the_old_one_inside_is_there() -> None:
+    scene = Scene(Device())
+    narrow = f"{FAR.partition('/')[0]}/31"
+    scene.device.routes = {narrow: ["swp5", "swp6"]}
+    scene.ask(Moment.BEFORE)
+    scene.device.routes = {FAR: ["swp7"], narrow: ["swp5", "swp6"]}
+    assert scene.ask(Moment.AFTER).is_healthy
+    for routes in (
+        {FAR: ["swp7"]},
+        {FAR: ["swp7"], narrow: ["swp5"]},
+        {FAR: ["swp7"], "10.9.0.0/31": ["swp5", "swp6"]},
+    ):
+        scene.device.routes = routes
+        assert scene.ask(Moment.AFTER).reasons == (f"leaf01: reaches {FAR} over 1 ports, 2 before",)
+
+
 def test_prefixes_of_the_intent_that_a_run_began_with_may_be_unknown_now() -> None:
     scene = Scene(Device())
     scene.ask(Moment.BEFORE)
