@@ -28,11 +28,9 @@ class LivePaths:
 
     def reaches_the_top(self, name: str, without: Collection[End] = ()) -> bool:
         """Whether such routes lead up to a switch of the highest tier."""
-        is_top = not _up(self._fabric.switch(name))
-        return is_top or self._has_unknown(name) or any(map(self._reaching(without), self._above(name, without)))
-
-    def _reaching(self, without: Collection[End]) -> Callable[[str], bool]:
-        return lambda name: self.reaches_the_top(name, without)
+        if not _up(self._fabric.switch(name)) or self._has_unknown(name):
+            return True
+        return any(self.reaches_the_top(above, without) for above in self._above(name, without))
 
     def _above(self, name: str, without: Collection[End]) -> Iterator[str]:
         sessions = (self._sessions or {}).get(name)
