@@ -1,5 +1,9 @@
-"""What is private: files and folders only for their owner, and secrets in the environment of programs."""
+"""What is private: files and folders only for their owner, and secrets in the environment of programs.
 
+Only regular files are read: a pipe in the place of one would block, and a device may never end.
+"""
+
+import errno
 import os
 import stat
 from collections.abc import Mapping
@@ -18,9 +22,31 @@ def make_folder(path: Path) -> None:
 
 def open_file(file: Path, flags: int) -> int:
     """Open a private file, and create it when it is missing."""
-    handle = os.open(file, flags | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(file, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     keep_private(file)
     return handle
+
+
+def regular(path: str, flags: int) -> int:
+    """Open a regular file, as the opener of `open`, which refuses folders itself; raise OSError for anything else."""
+    handle = os.open(path, flags | os.O_NONBLOCK)
+    kind = os.fstat(handle).st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return handle
+
+
+def read_bytes(file: Path) -> bytes:
+    """Read a regular file."""
+    with open(file, "rb", opener=regular) as stream:
+        return stream.read()
+
+
+def read_text(file: Path, errors: str = "strict") -> str:
+    """Read a regular file of UTF-8."""
+    with open(file, encoding="utf-8", errors=errors, opener=regular) as stream:
+        return stream.read()
 
 
 def keep_private(path: Path) -> None:

@@ -101,7 +101,7 @@ def swapped(value: object, chance: random.Random) -> object:
 
 def harm_file(file: Path, chance: random.Random) -> str:
     data = bytearray(file.read_bytes())
-    kind = chance.choice(("flip", "cut", "type", "type", "delete", "folder", "empty", "newer", "bytes"))
+    kind = chance.choice(("flip", "cut", "type", "type", "delete", "folder", "pipe", "empty", "newer", "bytes"))
     if kind == "flip" and data:
         for _ in range(chance.choice((1, 1, 8))):
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
@@ -124,6 +124,9 @@ def harm_file(file: Path, chance: random.Random) -> str:
     elif kind == "folder":
         file.unlink()
         file.mkdir()
+    elif kind == "pipe":
+        file.unlink()
+        os.mkfifo(file)
     else:
         file.write_bytes(b"")
     return f"{kind} of {file.name}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netkit.deploy import Journal
-from netkit.private import keep_private, make_folder, open_file
+from netkit.private import keep_private, make_folder, open_file, read_bytes, read_text
 from netkit.project.past import usual_file
 from netkit.project.runs import runs_folder
 from netkit.store import Source
@@ -96,3 +96,16 @@ def test_a_folder_of_another_account_is_refused(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith(f"error: {tmp_path / 'reference'}: operation not permitted"), done.stderr
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    pipe, device, file = tmp_path / "pipe", tmp_path / "device", tmp_path / "file"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    file.write_bytes(b"caf\xe9")
+    for path in (pipe, device):
+        with pytest.raises(OSError, match=f"not a regular file: '{path}'"):
+            read_bytes(path)
+    with pytest.raises(IsADirectoryError):
+        read_bytes(tmp_path)
+    assert (read_bytes(file), read_text(file, "replace")) == (b"caf\xe9", "caf\N{REPLACEMENT CHARACTER}")

@@ -14,6 +14,7 @@ from netkit.access.settings import Endpoint
 from netkit.errors import AccessError, Problem
 from netkit.platforms.host_key import known_as, known_keys
 from netkit.platforms.ssh import SshTarget, shown_key
+from netkit.private import read_text
 
 FILE = "known_certificates"
 HEAD = "# HTTPS certificates of devices: host, port, SHA-256 fingerprint. Written by `netkit trust`.\n"
@@ -31,7 +32,7 @@ def known_certificates(known_hosts: Path) -> Mapping[Place, str]:
 
 def _entries(file: Path) -> Iterator[tuple[Place, str]]:
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = read_text(file).splitlines()
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError) as error:
@@ -149,7 +150,7 @@ def _without(line: str, places: frozenset[str]) -> str:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return read_text(file)
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

@@ -41,7 +41,7 @@ class Ledger:
         self._written = self._synced = 0
         self._is_broken = False
         if os.fstat(self._handle).st_size:  # a line that a killed process left half written announced nothing
-            os.ftruncate(self._handle, file.read_bytes().rfind(b"\n") + 1)
+            os.ftruncate(self._handle, private.read_bytes(file).rfind(b"\n") + 1)
 
     def add(self, line: str) -> None:
         """Write a line and return once it is on disk; if that fails, raise OSError for it and for every later line.
@@ -72,7 +72,7 @@ class Ledger:
 
 
 def lines(file: Path) -> Iterator[str]:
-    with file.open(encoding="utf-8", errors="replace") as stream:
+    with open(file, encoding="utf-8", errors="replace", opener=private.regular) as stream:
         yield from stream
 
 
@@ -189,7 +189,7 @@ class Journal:
         """The starts of the run, first to last; empty if an older netkit wrote it."""
         file = self.folder / PROVENANCE
         try:
-            text = file.read_text(encoding="utf-8") if file.exists() else "[]"
+            text = private.read_text(file) if file.exists() else "[]"
             return _adapter(tuple[Provenance, ...]).validate_json(text)  # type: ignore[no-any-return]
         except (OSError, ValueError):
             raise DeployError(Problem("lacks the author of the run", REMEDY, file=str(file))) from None
@@ -367,7 +367,7 @@ class Journal:
 
     def _text(self, name: str) -> str:
         try:
-            return (self.folder / name).read_text(encoding="utf-8")
+            return private.read_text(self.folder / name)
         except OSError as error:
             raise self._damaged(name, why=f"cannot be read: {(error.strerror or str(error)).lower()}") from None
         except ValueError:  # not text, or not a possible file name
@@ -442,7 +442,7 @@ def refuse_used(runs: Path, approval: Approval) -> None:
     """Raise DeployError when a run has already used this approval."""
     file = claim_of(runs, approval)
     if file.exists():
-        run = file.read_text(encoding="utf-8", errors="replace")
+        run = private.read_text(file, "replace")
         what = f"the approval of {approval.approver} was used by run {run}"
         raise DeployError(Problem(what, "an approval is for one run: have the plan approved again"))
 

@@ -56,7 +56,8 @@ def lock_fabric(folder: Path, fabric: str, run: str) -> Iterator[None]:
         except OSError as error:
             raise DeployError(unwritable(file, error)) from None
         yield
-        _write(handle, "")
+        with suppress(OSError):  # a file that is left with its text is not locked
+            _write(handle, "")
     finally:
         os.close(handle)
 
@@ -83,7 +84,7 @@ def is_running(folder: Path, fabric: str, run: str) -> bool | None:
     """Whether a run holds the lock of a fabric now, without touching it; None if this machine cannot see that."""
     file = folder / f"{UNSAFE.sub('_', fabric)}.lock"
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(private.read_text(file))
         if found["run"] != run:
             return False
         if found["host"] != socket.gethostname():
@@ -123,7 +124,7 @@ def _description_of_this_process(run: str) -> str:
 
 def _holder(file: Path) -> str:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(private.read_text(file))
         who = f"{found['user']} on {found['host']}, process {found['pid']}"
         return f"{who}, run {found['run']}, since {found['since']}"
     except (OSError, ValueError, LookupError, TypeError):

@@ -35,7 +35,7 @@ def opened(text: str, about: str, folder: Path) -> str:
         return text
     try:
         data = base64.b64decode(text.removeprefix(HEAD), validate=True)
-        key = (folder / KEY).read_bytes()
+        key = private.read_bytes(folder / KEY)
         return AESGCM(key).decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], about.encode()).decode()
     except OSError as error:
         raise SealError(f"cannot be opened: its key {folder / KEY}: {(error.strerror or str(error)).lower()}") from None
@@ -60,7 +60,7 @@ def _key(folder: Path) -> bytes:
             pass
         finally:
             draft.unlink()
-    key = file.read_bytes()
+    key = private.read_bytes(file)
     if len(key) != KEY_BYTES:
         raise OSError(0, "is not a key of netkit's; put it back from a backup", str(file))
     return key

@@ -143,7 +143,7 @@ class FabricLease:
 
 def _number(file: Path) -> int:
     try:
-        return int(file.read_text(encoding="ascii"))
+        return int(private.read_text(file))
     except FileNotFoundError:
         return 0
     except ValueError:

@@ -19,6 +19,7 @@ from netkit.platforms.backup import separated
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
 from netkit.platforms.config import Path as ConfigPath
+from netkit.private import read_text
 from netkit.project import comparing
 from netkit.project.against import at_revision
 from netkit.project.comparing import Read, Sides, Work
@@ -133,7 +134,7 @@ def from_devices(
 def plan_of_file(project: Project, file: Path) -> Planned:
     """Read a plan from a file, and render its devices as they are intended now."""
     try:
-        plan = planning.read(file.read_text(encoding="utf-8", errors="replace"), str(file))
+        plan = planning.read(read_text(file, "replace"), str(file))
     except OSError as error:
         raise UsageError(Problem(f"{file} cannot be read: {error.strerror}", "netkit plan -o FILE")) from None
     if plan.fabric != project.fabric.name:

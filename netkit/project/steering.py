@@ -17,7 +17,7 @@ from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.judge.run import Judgement
 from netkit.judge.steering import REASON_PREFIX, NodeHealth, Steering, commands, kept, steer
 from netkit.plan.slurm_running import parse_nodes
-from netkit.private import keep_private, make_folder, open_file
+from netkit.private import keep_private, make_folder, open_file, read_text
 from netkit.project.cluster import run_program
 from netkit.project.project import Project
 from netkit.project.runs import UNSAFE, state_folder
@@ -67,7 +67,7 @@ def save(project: Project, steering: Steering, failed: Collection[str] | None) -
 
 def _load(file: Path) -> Mapping[str, NodeHealth]:
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(read_text(file))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError):
