@@ -96,6 +96,7 @@ def _everywhere(
 def main() -> None:
     """Run the command line; every failure ends with a few plain lines and an exit code."""
     _open_streams()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would hide the exit codes of hooks and ssh-keygen
     report_threads()
     gc.disable()  # a fabric is built once and kept: collections would only cost time
     for stream in (sys.stdout, sys.stderr):

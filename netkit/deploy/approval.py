@@ -22,7 +22,7 @@ from netkit.deploy.policy import ApprovalSettings
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
 from netkit.plan.intent_diff import approval as digest_of
-from netkit.private import without_secrets
+from netkit.private import read_text, regular, without_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,12 @@ HOUR_S = 3600
 SKEW_S = 300
 """Tolerated difference between two people's clocks."""
 TIMEOUT_S = 30
-FINGERPRINT = re.compile(r"(SHA256:\S+)")
+VALID = re.compile(r"Good .* (?P<key>SHA256:\S+)")
 SSHSIG_BYTES = 10
 """The magic of an SSH signature and its version, before the public key."""
+CERTIFICATE, SERIAL_AND_TYPE_BYTES = b"-cert-v01", 12
+KEY_PARTS = {b"ssh-ed": 1, b"ssh-rsa": 2, b"ecdsa-": 2, b"ssh-dss": 4, b"sk-ssh-": 2, b"sk-ecdsa-": 3}
+"""How many strings a public key has in a certificate, by the beginning of its type."""
 PATTERN = re.compile(r"[*?!]")
 AGAIN = "have it approved again with netkit approve"
 
@@ -178,7 +181,7 @@ def sign(text: str, key: Path, namespace: str) -> str:
 
 def signer_of(text: str, signature: str, signers: Path, principal: str | None, namespace: str, what: str) -> Signer:
     """Identify the signer; raise DeployError for a key that allowed_signers does not list, or for another person."""
-    if not os.access(signers, os.R_OK):
+    if not signers.is_file() or not os.access(signers, os.R_OK):
         raise DeployError(
             Problem("cannot be read", "list the accepted keys in it, see man ssh-keygen", file=str(signers))
         )
@@ -186,7 +189,7 @@ def signer_of(text: str, signature: str, signers: Path, principal: str | None, n
         file.write(signature)
         file.flush()
         listed = _ssh_keygen("find-principals", "-s", file.name, "-f", str(signers))
-        # It prints the first line with the key, and a person may be listed on another one as well.
+        # It prints the first line that matches. Others may list the key as well, or a certificate more names.
         principals = tuple(dict.fromkeys([*listed.stdout.splitlines(), *_with_key(signature, signers)]))
         if listed.returncode or not principals:
             raise DeployError(
@@ -203,32 +206,59 @@ def signer_of(text: str, signature: str, signers: Path, principal: str | None, n
             raise DeployError(Problem(mismatch, f"see {signers}"))
         words = ("-n", namespace, "-I", principal, "-s", file.name, "-f", str(signers))
         done = _ssh_keygen("verify", *words, text=text)
-    if done.returncode:
+    verdict = VALID.match(done.stdout)  # where SIGCHLD is ignored, every program ends with 0
+    if done.returncode or verdict is None:
         raise DeployError(Problem(f"{what} is forged, damaged, or signed with a key that is no longer valid", AGAIN))
-    return Signer(principals, "".join(FINGERPRINT.findall(done.stdout)[:1]))
+    return Signer(principals, verdict["key"])
 
 
 def principal_of(key: Path, signers: Path) -> str:
     """The first principal that allowed_signers lists for a key; empty if it cannot be determined."""
     public = key if key.suffix == ".pub" else key.with_name(f"{key.name}.pub")
     try:
-        blob = public.read_text(encoding="utf-8").split()[1]
-        lines = signers.read_text(encoding="utf-8").splitlines()
+        blob = read_text(public).split()[1]
+        lines = read_text(signers).splitlines()
     except (OSError, ValueError, IndexError):
         return ""
     return next(_names(lines, blob), "")
 
 
 def _with_key(signature: str, signers: Path) -> Iterator[str]:
-    """Yield every principal that allowed_signers lists for the key of a signature."""
+    """Yield every principal that allowed_signers lists for the key of a signature, or that its certificate names."""
     try:
         signed = base64.b64decode("".join(line for line in signature.splitlines() if not line.startswith("-")))
-        length = int.from_bytes(signed[SSHSIG_BYTES : SSHSIG_BYTES + 4], "big")
-        key = signed[SSHSIG_BYTES + 4 : SSHSIG_BYTES + 4 + length]
-        lines = signers.read_text(encoding="utf-8").splitlines()
+        lines = read_text(signers, "replace").splitlines()
     except (OSError, ValueError):
         return
+    key, _ = _string(signed[SSHSIG_BYTES:])
+    if CERTIFICATE in _string(key)[0]:
+        names, key = _of_certificate(key)
+        yield from names
     yield from _names(lines, base64.b64encode(key).decode())
+
+
+def _of_certificate(data: bytes) -> tuple[list[str], bytes]:
+    """The principals of an SSH certificate, and the public key that it certifies (OpenSSH's PROTOCOL.certkeys)."""
+    kind, rest = _string(data)
+    _nonce, begin = _string(rest)
+    rest = begin
+    for _ in range(next((count for prefix, count in KEY_PARTS.items() if kind.startswith(prefix)), 0)):
+        _, rest = _string(rest)
+    key = begin[: len(begin) - len(rest)]
+    _key_id, rest = _string(rest[SERIAL_AND_TYPE_BYTES:])
+    listed, _ = _string(rest)
+    names = []
+    while listed:
+        name, listed = _string(listed)
+        names.append(name.decode(errors="replace"))
+    plain = kind.replace(CERTIFICATE, b"").removesuffix(b"" if kind.startswith(b"sk-") else b"@openssh.com")
+    return names, len(plain).to_bytes(4, "big") + plain + key
+
+
+def _string(data: bytes) -> tuple[bytes, bytes]:
+    """The first string of SSH's binary format, and what follows it."""
+    end = 4 + int.from_bytes(data[:4], "big")
+    return data[4:end], data[end:]
 
 
 def _names(lines: Iterable[str], blob: str) -> Iterator[str]:
@@ -241,7 +271,7 @@ def _names(lines: Iterable[str], blob: str) -> Iterator[str]:
 
 def read(file: Path) -> str:
     try:
-        with file.open("rb") as stream:
+        with open(file, "rb", opener=regular) as stream:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise DeployError(Problem("is too large for an approval", AGAIN, file=str(file)))

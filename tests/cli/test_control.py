@@ -173,6 +173,15 @@ def test_a_hook_that_refuses_hangs_dies_or_prints_garbage_stops_the_deploy(
     assert_refused(run("deploy", "--fabric", office.fabric, "--skip-hook", " "), "--skip-hook is empty")
 
 
+def test_a_hook_that_fails_refuses_where_exit_codes_of_programs_are_lost(office: Office) -> None:
+    office.policy(hook=office.gate("""echo '{"allow": true}'; exit 1"""))
+    words = [*NETKIT, "deploy", str(office.plan), "--fabric", str(office.fabric), "--yes"]
+    ignoring = ["sh", "-c", """trap '' CHLD; exec "$@" """, "sh", *words]
+    done = subprocess.run(ignoring, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "the hook ended with exit code 1" in done.stderr
+
+
 def test_a_web_hook_is_called_with_its_token(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     with service() as found:
         office.policy(hook={"url": found.url, "token_secret": "CHANGE_GATE"})

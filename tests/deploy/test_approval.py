@@ -1,6 +1,8 @@
 """Approval by a second person, signed and verified by the real ssh-keygen."""
 
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -244,6 +246,48 @@ def test_a_certificate_of_an_authority_counts_for_its_principal(keys: Keys, plan
     assert judged(keys, said + sign(said, certificate, NAMESPACE), plan).approver == BOB
     as_carol = statement(plan, "", CAROL, NOW_S, 24)
     assert "its key belongs to" in refused(keys, as_carol + sign(as_carol, certificate, NAMESPACE), plan)
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
+def test_all_names_of_a_certificate_and_its_key_are_one_person(keys: Keys, plan: Plan, kind: str) -> None:
+    key = keys.folder / "dual"
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(key)], check=True)
+    words = ["ssh-keygen", "-q", "-s", str(keys.key("ca")), "-I", "dual", "-n", f"{BOB},alice@example.net"]
+    subprocess.run([*words, f"{key}.pub"], check=True)
+    authority = f"{BOB} cert-authority {keys.public('ca')}"
+    said = statement(plan, "", BOB, NOW_S, 24)
+    text = said + sign(said, keys.folder / "dual-cert.pub", NAMESPACE)
+    keys.allow(authority)
+    assert "no one may approve their own deploy" in refused(keys, text, plan)
+    carol = {"deployer": Deployer(frozenset({"carol"}))}
+    assert judged(keys, text, plan, **carol).approver == BOB
+    keys.allow(authority, f"{CAROL} {keys.public('dual')}")
+    assert "no one may approve their own deploy" in refused(keys, text, plan, **carol)
+
+
+def test_a_comment_that_is_not_utf_8_hides_no_name_of_a_key(keys: Keys, plan: Plan) -> None:
+    lines = f"{BOB} {keys.public('bob')}\nalice {keys.public('bob')}\n# caf\xe9\n"
+    keys.signers.write_text(lines, encoding="latin-1")
+    assert "no one may approve their own deploy" in refused(keys, approved(keys, plan), plan)
+
+
+def test_a_forged_approval_is_refused_where_exit_codes_of_programs_are_lost(keys: Keys, plan: Plan) -> None:
+    text = approved(keys, plan)
+    forged = text.replace(json.loads(text.partition(approving.BEGIN)[0])["id"], "0" * 32)
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert "is forged" in refused(keys, forged, plan)
+        assert judged(keys, text, plan).approver == BOB
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_signers_that_are_a_pipe_are_refused_without_waiting(keys: Keys, plan: Plan) -> None:
+    text = approved(keys, plan)
+    keys.signers.unlink()
+    os.mkfifo(keys.signers)
+    assert "cannot be read" in refused(keys, text, plan)
+    assert principal_of(keys.key("bob"), keys.signers) == ""
 
 
 def test_a_key_that_cannot_sign_is_reported(keys: Keys, capfd: pytest.CaptureFixture[str]) -> None:
