@@ -1,9 +1,11 @@
 """Changes deployed in a lab while all addresses of all hosts ping each other: lost only where the plan predicts it.
 
 A few run by default. NETKIT_ROLLS=frr,nvue,sonic,eos deploys the whole table on each of these: half an hour each.
+NETKIT_CHAINS=7,8 deploys, on each of NETKIT_ROLLS, a chain of random changes from each of these seeds.
 """
 
 import os
+import random
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from netkit.errors import NetkitError
 from netkit.plan.model import Plan
 from tests import intents
 from tests.cli.site import Site
@@ -18,9 +21,14 @@ from tests.deploy.rolling import Rolled, Rolling
 from tests.lab.running import needs_lab, running, write_fabric
 from tests.plan.scenes import VERSIONS
 from tests.plan.test_order import EDITS, TABLE, merged
+from tests.platforms.samples import files_of
 
 pytestmark = needs_lab
 WHOLE = tuple(filter(None, os.environ.get("NETKIT_ROLLS", "").split(",")))
+CHAINS = tuple(filter(None, os.environ.get("NETKIT_CHAINS", "").split(",")))
+LINKS = 12
+"""Changes of a chain."""
+ROLLBACK = ("rollback", "last", "--yes")
 STEADY: dict[str, Any] = {"routing": {"bfd": {"interval_ms": 1000, "multiplier": 3}}}
 """BFD timers that a busy machine does not trip."""
 
@@ -59,7 +67,7 @@ def differences(found: Rolled) -> list[str]:
 def test_another_length_of_summaries_loses_no_packet_there_or_back(platform: str, tmp_path: Path) -> None:
     few, many = (values(platform, ["supernet", name]) for name in ("lower ceilings", "higher ceilings"))
     with rolling(tmp_path, few) as lab:
-        for intent, command in ((many, ()), (few, ("rollback", "last", "--yes"))):
+        for intent, command in ((many, ()), (few, ROLLBACK)):
             plan = assert_rolls(lab, intent, *command)
             assert {step.stage for step in plan.steps} == {"both", "finish"}
             assert not plan.worst
@@ -89,13 +97,16 @@ def test_the_only_core_of_a_plane_restarts_its_sessions_without_a_loss(tmp_path:
         assert len([step for step in plan.steps if step.devices not in lossless]) == 2
 
 
-@pytest.mark.parametrize(
+each_platform = pytest.mark.parametrize(
     "platform",
     [
         pytest.param(name, marks=pytest.mark.skipif(name not in WHOLE, reason=f"NETKIT_ROLLS={name}"))
         for name in VERSIONS
     ],
 )
+
+
+@each_platform
 def test_every_change_of_the_table_loses_what_the_plan_predicts(platform: str, tmp_path: Path) -> None:
     strange: list[str] = []
     with rolling(tmp_path, variant(platform, TABLE["world"])) as lab:
@@ -104,3 +115,36 @@ def test_every_change_of_the_table_loses_what_the_plan_predicts(platform: str, t
             print(*(f"{number} {', '.join(edits)}", *found), sep="\n  ")
             strange += [f"{', '.join(edits)}: {one}" for one in found]
     assert not strange, "\n".join(strange)
+
+
+@each_platform
+@pytest.mark.parametrize("seed", CHAINS)
+def test_a_chain_of_random_changes_loses_what_the_plan_predicts(platform: str, seed: str, tmp_path: Path) -> None:
+    drawn = random.Random(seed)  # noqa: S311 (dice, not secrets)
+    strange: list[str] = []
+    with rolling(tmp_path, variant(platform, TABLE["world"])) as lab:
+        for number, (name, intent, command) in enumerate(chain(platform, drawn), start=1):
+            found = differences(lab.roll(intent, *command))
+            print(*(f"{number} {name}", *found), sep="\n  ")
+            strange += [f"{number} {name}: {one}" for one in found]
+    assert not strange, "\n".join(strange)
+
+
+def chain(platform: str, drawn: random.Random) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...]]]:
+    """Random variants of the small fabric, each unlike the last, and one in five rolled back."""
+    now = variant(platform, TABLE["world"])
+    links = 0
+    while links < LINKS:
+        edits = drawn.sample(sorted(EDITS), drawn.randint(1, 4))
+        try:
+            intent = values(platform, edits)
+            if files_of(intents.fabric(intent)) == files_of(intents.fabric(now)):
+                continue
+        except NetkitError:
+            continue  # edits that contradict each other
+        yield ", ".join(edits), intent, ()
+        links += 1
+        if drawn.random() < 0.2:
+            yield f"back from {', '.join(edits)}", now, ROLLBACK
+        else:
+            now = intent
