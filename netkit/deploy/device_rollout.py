@@ -169,6 +169,7 @@ class DeviceRollout:
             prediction=self.job.predict(self.name) if moment.is_after else None,
             narrowed=self.job.narrowed(self.name),
             addresses=self.task.addresses if moment.is_after else None,
+            moved=frozenset(self.task.plan.blast.moved),
             memory=self.job.memory,
         )
         answer = ask_gate(self.job.gate, question)

@@ -119,6 +119,8 @@ class GateQuestion:
     """Leaves that the device reaches over fewer ports after its change, and how many, as predicted."""
     addresses: frozenset[Address] | None = None
     """Those of a switch after its change, if they are known. A renumbered leaf loses its gateways."""
+    moved: frozenset[str] = frozenset()
+    """Hosts that leave a network beside the rails until all of it has changed."""
     memory: RunMemory = field(default_factory=RunMemory)
     """Of the whole run."""
 

@@ -2,7 +2,7 @@
 
 Hosts are asked over SSH and ping from the addresses of the rail, of IPv4 and of IPv6 where they have it. Pairs run
 along the rail and across rails, to other leaves, so that they cross a changing spine as far as the hashing of its
-neighbours allows.
+neighbours allows. At a network beside the rails, hosts ping its gateway.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ MOST_NICS = 32
 MOST_NAMED = 5
 LONGEST_S = 20.0
 """By then routes have arrived over established sessions; hosts are not left without a path for longer."""
-LEAF = "its leaf"
+LEAF, GATEWAY = "its leaf", "its gateway"
 Place = tuple[str, Nic]
 """A host's name and one of its NICs."""
 
@@ -96,7 +96,7 @@ class ReachGate:
             self._bare.discard(question.device)
         if not first.others.is_healthy or not is_felt or not isinstance(found, Switch):
             return first.without_more()
-        if question.moment is Moment.BEFORE and found.role != "leaf" and first.others.is_blank:
+        if question.moment is Moment.BEFORE and found.role in {"spine", "core"} and first.others.is_blank:
             return first.without_more()  # without a session it carries nothing
         if question.moment is Moment.BEFORE:
             answers = self._before(found, question.memory.lost)
@@ -138,6 +138,9 @@ class ReachGate:
                 addresses = *one.addresses[place:][:1], *have.get((other, one.interface), ())[place:][:1]
                 moved |= {addresses[0]} if len({*addresses}) > 1 else set()
                 found.update(dict.fromkeys(addresses, f"{other} {one.interface}"))
+        for name, interface, gateway in gateways_beside(self._fabric, switch):
+            if name not in self._silent:
+                names[name, interface] = {gateway: GATEWAY}
         wanted: dict[str, dict[str, Sequence[str]]] = {}
         for (name, interface), far_names in names.items():
             wanted.setdefault(name, {})[interface] = tuple(far_names)
@@ -177,7 +180,11 @@ class ReachGate:
             name: {
                 interface: replace(
                     one,
-                    answers={to: word for to, word in one.answers.items() if is_expected(one.source_to(to), to, word)},
+                    answers={
+                        to: word
+                        for to, word in one.answers.items()
+                        if (name not in question.moved if word == GATEWAY else is_expected(one.source_to(to), to, word))
+                    },
                 )
                 for interface, one in rails.items()
             }
@@ -262,6 +269,18 @@ def calls(fabric: Fabric, switch: Switch) -> dict[Place, tuple[Place, ...]]:
     return found
 
 
+def gateways_beside(fabric: Fabric, switch: Switch) -> Iterator[tuple[str, str, Address]]:
+    """Yield some interfaces of hosts below a switch of a network beside the rails, each with its gateway."""
+    if switch.access is None:
+        return
+    below = {port.peer for port in switch.access.ports if port.kind == "host"}
+    hosts = [host for host in fabric.hosts if host.name in below]
+    for host in hosts[:: max(1, -(-len(hosts) // MOST_HOSTS))]:
+        for one in host.attachments:
+            if one.network == switch.access.network:
+                yield host.name, one.interface, one.gateway
+
+
 def _leaves_below(fabric: Fabric, switch: Switch) -> frozenset[str]:
     if switch.role == "leaf":
         return frozenset({switch.name})
@@ -292,5 +311,9 @@ def _lost(
             for to in targets:
                 if to not in answering.get(interface, ()):
                     who = expected[name][interface].answers[to]
-                    how = f"any more; before, {to} did" if who == LEAF else f"any more at {to}, as it did before"
+                    how = (
+                        f"any more; before, {to} did"
+                        if who in {LEAF, GATEWAY}
+                        else f"any more at {to}, as it did before"
+                    )
                     yield f"{name}: {interface}: {who} does not answer {how}"

@@ -99,6 +99,7 @@ class FakeHost:
     def state(self, interface: str, called: Sequence[str]) -> RailState:
         source, source_v6 = (have.get((self.name, interface), "") for have in (self.bed.have, self.bed.have_v6))
         gateways = {one for host in self.bed.fabric.hosts for nic in host.nics for one in (nic.gateway, nic.gateway_v6)}
+        gateways |= {one.gateway for host in self.bed.fabric.hosts for one in host.attachments}
         there = {*self.bed.have.values(), *self.bed.have_v6.values(), *gateways} - self.bed.mute
         own = {one: source_v6 if ":" in one else source for one in called}
         answers = [one for one in called if one in there and (own[one], one) not in self.bed.apart]
@@ -136,6 +137,26 @@ def test_a_leaf_whose_hosts_are_reachable_as_before_is_healthy() -> None:
     assert bed.asked == [*ASKED, *(host.name for host in HOSTS)]
     assert bed.after(before.sample) == GateAnswer("healthy", ("sample 'mine'",), "mine")
     assert bed.ask(Moment.WATCHED, sample=before.sample).is_healthy
+
+
+def test_hosts_ping_the_gateway_of_a_network_beside_the_rails() -> None:
+    beside = intents.fabric({**intents.values(), "networks": [intents.storage()]})
+    bed = Bed(fabric=beside)
+    (gateway,) = {one.gateway for host in beside.hosts for one in host.attachments}
+    before = bed.ask(Moment.BEFORE, "storage01", is_blank=True)
+    assert not before.is_blank
+    assert bed.asked == [host.name for host in beside.hosts]
+    assert bed.ask(Moment.AFTER, "storage01", sample=before.sample, prediction=Model({"10.0.0.1"})).is_healthy
+    bed.mute = {gateway}
+    lost = tuple(
+        f"{host}: bond0: its gateway does not answer any more; before, {gateway} did" for host in bed.asked[:4]
+    )
+    assert bed.ask(Moment.AFTER, "storage01", sample=before.sample, prediction=Model(set())) == GateAnswer(
+        "worse", lost
+    )
+    moved = frozenset(bed.asked)
+    assert bed.ask(Moment.AFTER, "storage01", sample=before.sample, moved=moved).is_healthy
+    assert bed.ask(Moment.BEFORE, "storage02", is_blank=True).is_blank
 
 
 def test_a_leaf_that_its_hosts_can_no_longer_reach_is_worse_at_the_time_limit() -> None:
