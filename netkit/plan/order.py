@@ -130,7 +130,11 @@ class Order:
         self._counted: dict[str, int] = {}
         for group, has, will in zip(self.network.groups, self._base.rows, self._goal.rows, strict=True):
             self._counted[group.leaf] = self._counted.get(group.leaf, 0) | (has & will)
-        self._paths = _fewest_paths(self.network.outlook(NetworkState(), self._counted))
+        self._known: dict[object, tuple[Rows, int]] = {}
+        """What `_lost_in` found: sequences, stages and parts of groups pass through the same states."""
+        self._losses: dict[Rows, ReachabilityLoss] = {}
+        self._mutual = mutual(self._wanted)
+        self._paths = self._lost_in(NetworkState())[1]
         # The routing model does not cover networks beside the rails.
         beside = {switch.name for switch in fabric.switches if switch.access}
         self.carriers = whole.carriers(NetworkState()) | beside
@@ -237,7 +241,7 @@ class Order:
             stays = tuple(map(int.__or__, stays, self._rows(self.network.outlook(self._with(self._others)))))
         return named_loss(self.network.groups, lost_of(self._rows(self._base), stays))
 
-    def _rows(self, outlook: Outlook) -> Sequence[int]:
+    def _rows(self, outlook: Outlook) -> Rows:
         return at_any_address(outlook.rows, self._renumbered)
 
     def _served_by(self, leaves: Iterable[Switch]) -> Mapping[str, int]:
@@ -435,11 +439,8 @@ class Order:
         during, seconds, paths = self._while_changing(phases, names, targets)
         lost: Rows = self._none
         for some in self._parts(names):
-            outlook = self.network.outlook(
-                NetworkState({**phases, **{name: targets[name] for name in some}}), self._counted
-            )
-            lost = either(lost, self._lost(self._wanted, outlook))
-            paths = min(paths, _fewest_paths(outlook))
+            found, left = self._lost_in(NetworkState({**phases, **{name: targets[name] for name in some}}))
+            lost, paths = either(lost, found), min(paths, left)
         only = tuple(one & ~other for one, other in zip(during, lost, strict=True))
         return Cost(only, lost, seconds, paths)
 
@@ -481,10 +482,9 @@ class Order:
                 down |= {(name, port) for port in self._ports(name)}
         if not down:
             return closing, CLOSING_S, self._paths
-        outlook = self.network.outlook(NetworkState(phases, frozenset(down), frozenset(drained)), self._counted)
-        lost = self._lost(self._wanted, outlook)
+        lost, paths = self._lost_in(NetworkState(phases, frozenset(down), frozenset(drained)))
         seconds = SECONDS.get(risk, CLOSING_S) if any(lost) else CLOSING_S
-        return either(lost, closing), seconds, _fewest_paths(outlook)
+        return either(lost, closing), seconds, paths
 
     def _leaves_below(self, name: str) -> set[str]:
         """The leaves that a switch serves, in any design."""
@@ -512,7 +512,8 @@ class Order:
     def _pairs_of(self, state: NetworkState, leaf: str) -> Rows:
         """The pairs of a leaf with others that reach each other both in this state and in the end."""
         here = self.network.at(leaf)
-        reached = mutual(tuple(map(int.__and__, self._wanted, self._rows(self.network.outlook(state)))))
+        lost, _ = self._lost_in(state)
+        reached = (has & ~gone for has, gone in zip(self._mutual, lost, strict=True))
         return tuple(row & (~here if here >> index & 1 else here) for index, row in enumerate(reached))
 
     def _parts(self, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -529,6 +530,14 @@ class Order:
             yield tuple(name for name in names if name not in first)
         yield names
 
+    def _lost_in(self, state: NetworkState) -> tuple[Rows, int]:
+        """The pairs of groups that a state loses, and the least number of paths it leaves."""
+        key = frozenset(one for one in state.phases.items() if one[1] != RUNNING), state.down, state.drained
+        if key not in self._known:
+            outlook = self.network.outlook(state, self._counted)
+            self._known[key] = self._lost(self._wanted, outlook), _fewest_paths(outlook)
+        return self._known[key]
+
     def _lost(self, wanted: Rows, outlook: Outlook) -> Rows:
         """The pairs of groups that should reach each other and do not, in either direction."""
         rows = self._rows(outlook)
@@ -538,7 +547,11 @@ class Order:
 
     def _loss(self, lost: Rows) -> ReachabilityLoss:
         """The NICs behind pairs of groups."""
-        return named_loss(self.network.groups, lost) if any(lost) else NOTHING_LOST
+        if not any(lost):
+            return NOTHING_LOST
+        if lost not in self._losses:
+            self._losses[lost] = named_loss(self.network.groups, lost)
+        return self._losses[lost]
 
 
 def best_order(

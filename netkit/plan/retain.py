@@ -221,7 +221,7 @@ def _allows(one: PrefixListEntry, other: PrefixListEntry) -> bool:
     return one.is_permit and is_wide and is_within(other.prefix, one.prefix)
 
 
-Rows = Sequence[int]
+Rows = tuple[int, ...]
 """For each group the groups that it reaches, as bits."""
 
 
@@ -288,12 +288,14 @@ def _once_each(groups: Sequence[AddressGroup], lost: Rows) -> tuple[Sequence[Add
         if row not in known:
             known[row] = sum(1 << number for number, other in enumerate(found) if row & other)
         rows.append(known[row])
-    return [AddressGroup(tuple(members)) for members in found.values()], rows
+    return [AddressGroup(tuple(members)) for members in found.values()], tuple(rows)
 
 
 def lost_of(wanted: Rows, has: Rows) -> Rows:
     """The pairs of groups that should reach each other in both directions, and do not."""
-    return tuple(one & ~other for one, other in zip(mutual(wanted), mutual(has), strict=True))
+    alike: dict[int, int] = {}
+    lost = (one & ~other for one, other in zip(mutual(wanted), mutual(has), strict=True))
+    return tuple(alike.setdefault(row, row) for row in lost)
 
 
 def either(one: Rows, other: Rows) -> Rows:

@@ -26,6 +26,7 @@ from netkit.routing.address import (
 from netkit.routing.route_policy import Prefix, clauses_of, network_address, number_of, originated, permitted, prefix_of
 
 USUAL_PREFERENCE, DRAINED_PREFERENCE = 100, 0
+NO_ASNS: frozenset[int] = frozenset()
 MOST_TURNS = 64
 """Mean number of recomputations per router; more means that the routes do not converge."""
 
@@ -69,15 +70,30 @@ class _Advert:
     is_drained: bool
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Filter:
+    """What a route map permits in a layer: destinations, and the entry that permits them."""
+
+    usual: tuple[tuple[int, Clause], ...]
+    drained: tuple[tuple[int, Clause], ...]
+    """Of routes with the community GRACEFUL_SHUTDOWN."""
+
+    def of(self, advert: _Advert) -> tuple[tuple[int, Clause], ...]:
+        return self.drained if advert.is_drained else self.usual
+
+
 @dataclass(slots=True)
 class _Rib:
     """One router's routes in a layer."""
 
-    own: int = 0
     known: int = 0
     hops: tuple[tuple[str, int], ...] = ()
     """(next hop, destinations it is used for), one for each session."""
     adverts: tuple[_Advert, ...] = ()
+    sent: dict[object, tuple[_Advert, ...]] = field(default_factory=dict)
+    """What passes a filter on the way out. Few sessions of a router differ in it."""
+    accepted: dict[object, tuple[tuple[Quality, _Advert], ...]] = field(default_factory=dict)
+    """What of it a receiver accepts. Few receivers differ in it."""
 
 
 @dataclass(slots=True)
@@ -87,6 +103,8 @@ class _Tables:
     state: NetworkState
     links: dict[str, tuple[Link, ...]]
     layers: list[dict[str, _Rib]]
+    hops: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    """The next hops of routers over all layers, as far as they were asked for."""
 
 
 class FamilyNetwork:
@@ -128,11 +146,12 @@ class FamilyNetwork:
             self._at_leaf[group.leaf] |= 1 << index
             for phase, svi in enumerate(group.nics[0].svi):
                 self._on_svi[group.leaf, phase, svi] |= 1 << index
-        self._filtered: dict[object, tuple[tuple[int, Clause], ...]] = {}
+        self._filters: dict[object, _Filter] = {}
         every = sorted({prefix for prefixes in self._origins.values() for prefix in prefixes})
         self._every_prefix = {prefix: 1 << place for place, prefix in enumerate(every)}
         self._allowed_of_all: dict[tuple[str, int, str], int] = {}
         self._passed: dict[tuple[tuple[str, int, str], tuple[str, int, str]], bool] = {}
+        self._alike: dict[tuple[str, int, int, bool], bool] = {}
         self._possible: dict[tuple[str, int], tuple[tuple[End, End, tuple[Link | None, ...]], ...]] = {}
         self._sent: dict[Table, tuple[int, int]] = {}
         self._by_length: dict[int, dict[int, int]] = {}
@@ -275,6 +294,8 @@ class FamilyNetwork:
         last = self._last
         if last is not None:
             changed = self._changed(last.state, state)
+            if not changed:
+                return last
             links = dict(last.links)
             dirty = set(changed)
             for name in changed:
@@ -285,8 +306,8 @@ class FamilyNetwork:
                     if not is_same_to_all or links[peer] != before:
                         dirty.add(peer)
             links |= {name: tuple(self._sessions(state, name)) for name in changed}
-            tables = _Tables(state, links, [dict(layer) for layer in last.layers])
-            if not dirty or all(self._settle(tables, number, dirty) for number in range(len(self._layers))):
+            tables = _Tables(state, links, [dict(layer) for layer in last.layers], dict(last.hops))
+            if all(self._settle(tables, number, dirty) for number in range(len(self._layers))):
                 self._last = tables
                 return tables
         dirty = set(self._names)
@@ -301,17 +322,27 @@ class FamilyNetwork:
     def _changed(self, one: NetworkState, other: NetworkState) -> set[str]:
         """The routers that differ between two states."""
         names = {name for name in one.phases.keys() | other.phases.keys() if name in self._routers}
-        changed = {name for name in names if self.router(one, name) != self.router(other, name)}
+        changed = {name for name in names if not self._is_alike(one, other, name, is_whole=True)}
         changed |= {name for name, _ in one.down ^ other.down if name in self._routers}
         return changed | (one.drained ^ other.drained)
 
     def _announces_alike(self, one: NetworkState, other: NetworkState, name: str) -> bool:
         """Whether a router treats the sessions it keeps the same way: it only gained or lost others."""
-        was, now = self.router(one, name), self.router(other, name)
-        known = {side.interface: side for side in was.sessions}
-        is_kept = all(known.get(side.interface, side) == side for side in now.sessions)
-        bare = [replace(router, neighbors=(), external=()) for router in (was, now)]
-        return is_kept and bare[0] == bare[1] and one.drained == other.drained
+        return one.drained == other.drained and self._is_alike(one, other, name, is_whole=False)
+
+    def _is_alike(self, one: NetworkState, other: NetworkState, name: str, *, is_whole: bool) -> bool:
+        """Whether a router has the same configuration in two states, or the same but for sessions that one lacks."""
+        phases = self._phase(one, name), self._phase(other, name)
+        if phases[0] == phases[1]:
+            return True
+        key = (name, *phases, is_whole)
+        if key not in self._alike:
+            was, now = (self._routers[name][phase] for phase in phases)
+            known = {side.interface: side for side in was.sessions}
+            is_kept = all(known.get(side.interface, side) == side for side in now.sessions)
+            bare = [replace(router, neighbors=(), external=()) for router in (was, now)]
+            self._alike[key] = was == now if is_whole else is_kept and bare[0] == bare[1]
+        return self._alike[key]
 
     def _peers(self, name: str) -> set[str]:
         """The routers that have a session with a router in any state."""
@@ -359,11 +390,13 @@ class FamilyNetwork:
                 return False
             before = layer[name]
             layer[name] = after = self._rib(tables, number, name)
-            if after.adverts != before.adverts:
-                for sender, _, _ in tables.links[name]:
-                    if sender not in waiting:
-                        waiting.add(sender)
-                        queue.append(sender)
+            tables.hops.pop(name, None)
+            for sender, _, near in tables.links[name] if after.adverts != before.adverts else ():
+                if sender not in waiting and self._sends(tables, before, name, near, number) != self._sends(
+                    tables, after, name, near, number
+                ):
+                    waiting.add(sender)
+                    queue.append(sender)
         return True
 
     def _rib(self, tables: _Tables, number: int, name: str) -> _Rib:
@@ -373,71 +406,72 @@ class FamilyNetwork:
         for prefix in self._origins[name, self._phase(state, name)]:
             own |= index.get(prefix, 0)
         offers: dict[Quality, list[tuple[str, _Advert]]] = {}
-        for quality, sender, advert in self._accepted(tables, number, name):
-            offers.setdefault(quality, []).append((sender, advert))
+        for sender, found in self._offered(tables, number, name):
+            for quality, advert in found:
+                offers.setdefault(quality, []).append((sender, advert))
         known = own
-        adverts = [_Advert(own, 0, frozenset(), is_drained=False)] if own else []
+        adverts = {(0, NO_ASNS, False): own} if own else {}
         hops: list[tuple[str, int]] = []
         most = self.router(state, name).max_paths
         for quality in sorted(offers):
             best = 0
-            for sender, advert in _at_most(most, offers[quality], known):
-                hops.append((sender, advert.mask))
-                if chosen := advert.mask & ~best:
-                    adverts.append(replace(advert, mask=chosen))
+            for sender, mask, advert in _at_most(most, offers[quality], known):
+                hops.append((sender, mask))
+                if chosen := mask & ~best:
+                    alike = (advert.length, advert.asns, advert.is_drained)
+                    adverts[alike] = adverts.get(alike, 0) | chosen
                     best |= chosen
             known |= best
-        return _Rib(own, known, tuple(hops), tuple(_merged(adverts)))
+        return _Rib(known, tuple(hops), tuple(_Advert(mask, *alike) for alike, mask in adverts.items()))
 
-    def _accepted(self, tables: _Tables, number: int, name: str) -> Iterator[tuple[Quality, str, _Advert]]:
-        """Yield the routes that a router's filters accept, with their quality and sender."""
+    def _offered(
+        self, tables: _Tables, number: int, name: str
+    ) -> Iterator[tuple[str, tuple[tuple[Quality, _Advert], ...]]]:
+        """Yield for each session of a router the sender and the routes that its filters accept, with their quality."""
         state, layer = tables.state, tables.layers[number]
         router = self.router(state, name)
         is_drained = router.is_drained or name in state.drained
+        asn = router.asn if router.asn in self._shared else 0
         for sender, far, near in tables.links[name]:
-            for advert in self._announced(tables, layer[sender], sender, far, number):
-                if router.asn in advert.asns and not near.allowas_in:
-                    continue
-                is_last_resort = is_drained or near.is_drained or advert.is_drained
-                usual = DRAINED_PREFERENCE if is_last_resort else USUAL_PREFERENCE
-                for allowed, clause in self._filter(state, name, near.inbound, number, is_drained=advert.is_drained):
-                    if mask := advert.mask & allowed:
-                        preference = usual if clause.local_preference is None else clause.local_preference
-                        length = advert.length + clause.prepends
-                        is_flagged = advert.is_drained or clause.has_graceful_shutdown
-                        yield (-preference, length), sender, _Advert(mask, length, advert.asns, is_flagged)
+            rib = layer[sender]
+            sent = self._sends(tables, rib, sender, far, number)
+            inbound = self._filter(name, self._phase(state, name), near.inbound, number)
+            refused = 0 if near.allowas_in else asn
+            key = id(sent), inbound, refused, is_drained or near.is_drained
+            found = rib.accepted.get(key)
+            if found is None:
+                found = rib.accepted[key] = tuple(_accepted(sent, *key[1:]))
+            yield sender, found
 
-    def _announced(self, tables: _Tables, rib: _Rib, sender: str, far: BgpNeighbor, number: int) -> Iterator[_Advert]:
-        """Yield what a router announces over one of its sessions."""
-        state = tables.state
-        router = self.router(state, sender)
-        own_asn = frozenset({router.asn}) & self._shared
+    def _sends(self, tables: _Tables, rib: _Rib, sender: str, far: BgpNeighbor, number: int) -> tuple[_Advert, ...]:
+        """What a router announces over one of its sessions."""
+        state, phase = tables.state, self._phase(tables.state, sender)
+        router = self._routers[sender][phase]
         is_drained = router.is_drained or sender in state.drained or far.is_drained
-        for advert in rib.adverts:
-            for allowed, clause in self._filter(state, sender, far.outbound, number, is_drained=advert.is_drained):
-                if mask := advert.mask & allowed:
-                    yield _Advert(
-                        mask,
-                        advert.length + 1 + clause.prepends,
-                        advert.asns | own_asn,
-                        is_drained or advert.is_drained or clause.has_graceful_shutdown,
-                    )
-
-    def _filter(
-        self, state: NetworkState, name: str, route_map: str, number: int, *, is_drained: bool
-    ) -> tuple[tuple[int, Clause], ...]:
-        """What a route map permits in a layer: destinations, and the entry that permits them."""
-        key = (name, self._phase(state, name), route_map, number, is_drained)
-        found = self._filtered.get(key)
+        key = phase, far.outbound, is_drained
+        found = rib.sent.get(key)
         if found is None:
-            router = self.router(state, name)
+            outbound = self._filter(sender, phase, far.outbound, number)
+            asns = frozenset({router.asn}) & self._shared
+            found = rib.sent[key] = tuple(_announced(rib.adverts, outbound, asns, is_drained=is_drained))
+        return found
+
+    def _filter(self, name: str, phase: int, route_map: str, number: int) -> _Filter:
+        """The filter of a route map in a layer, the same one for all routers with this content."""
+        key = (name, phase, route_map, number)
+        found = self._filters.get(key)
+        if found is None:
+            router = self._routers[name][phase]
             clauses = clauses_of(router, route_map)
             lists = tuple((one, router.prefix_lists.get(one, ())) for clause in clauses for one in clause.prefix_lists)
-            content = (clauses, lists, number, is_drained)
-            found = self._filtered.get(content)
+            content = (clauses, lists, number)
+            found = self._filters.get(content)
             if found is None:
-                found = self._filtered[content] = permitted(clauses, dict(lists), self._layers[number], is_drained)
-            self._filtered[key] = found
+                both = (
+                    permitted(clauses, dict(lists), self._layers[number], is_drained) for is_drained in (False, True)
+                )
+                found = self._filters[content] = _Filter(*both)
+            self._filters[key] = found
         return found
 
     # Packets
@@ -445,12 +479,11 @@ class FamilyNetwork:
     def _hops(self, tables: _Tables, names: Iterable[str] | None = None) -> dict[str, tuple[tuple[str, int], ...]]:
         """The next hops of these routers, or of all."""
         asked = self._names if names is None else [name for name in names if name in self._routers]
-        found = {name: _forwarding([layer[name] for layer in tables.layers]) for name in asked}
-        for name, phase in self._swallowed:
-            if name in found and phase == self._phase(tables.state, name):
-                swallowed = self._swallowed[name, phase]
-                found[name] = tuple((hop, mask & ~swallowed) for hop, mask in found[name])
-        return found
+        for name in (one for one in asked if one not in tables.hops):
+            hops = _forwarding([layer[name] for layer in tables.layers])
+            swallowed = self._swallowed.get((name, self._phase(tables.state, name)), 0)
+            tables.hops[name] = tuple((hop, mask & ~swallowed) for hop, mask in hops) if swallowed else hops
+        return {name: tables.hops[name] for name in asked}
 
     def _static(self, router: Router) -> int:
         """The groups that static routes take out of the fabric: none is longer among the routes of BGP."""
@@ -546,8 +579,35 @@ def _is_up(router: Router, side: BgpNeighbor, peer: Router) -> bool:
     return bool(router.asn and peer.asn and is_expected and side.is_active and side.interface not in router.down)
 
 
-def _at_most(most: int, offers: Sequence[tuple[str, _Advert]], known: int) -> Iterator[tuple[str, _Advert]]:
-    """Yield equal-cost routes to unknown destinations, at most `most` to each."""
+def _announced(
+    adverts: Iterable[_Advert], outbound: _Filter, asns: frozenset[int], *, is_drained: bool
+) -> Iterator[_Advert]:
+    """Yield what passes a router's filter on the way out, with its number in the AS path."""
+    for advert in adverts:
+        for allowed, clause in outbound.of(advert):
+            if mask := advert.mask & allowed:
+                is_flagged = is_drained or advert.is_drained or clause.has_graceful_shutdown
+                yield _Advert(mask, advert.length + 1 + clause.prepends, advert.asns | asns, is_flagged)
+
+
+def _accepted(
+    sent: Iterable[_Advert], inbound: _Filter, refused: int, is_last_resort: bool
+) -> Iterator[tuple[Quality, _Advert]]:
+    """Yield the routes that a filter accepts, but for those with the receiver's own number in the AS path."""
+    for advert in sent:
+        if refused in advert.asns:
+            continue
+        usual = DRAINED_PREFERENCE if is_last_resort or advert.is_drained else USUAL_PREFERENCE
+        for allowed, clause in inbound.of(advert):
+            if mask := advert.mask & allowed:
+                preference = usual if clause.local_preference is None else clause.local_preference
+                length = advert.length + clause.prepends
+                is_flagged = advert.is_drained or clause.has_graceful_shutdown
+                yield (-preference, length), _Advert(mask, length, advert.asns, is_flagged)
+
+
+def _at_most(most: int, offers: Sequence[tuple[str, _Advert]], known: int) -> Iterator[tuple[str, int, _Advert]]:
+    """Yield equal-cost routes to unknown destinations, at most `most` to each, with the destinations of each."""
     counted = [0] * most if most < len(offers) else []
     for sender, advert in offers:
         used = advert.mask & ~known
@@ -557,17 +617,7 @@ def _at_most(most: int, offers: Sequence[tuple[str, _Advert]], known: int) -> It
                 counted[place] |= used & counted[place - 1]
             counted[0] |= used
         if used:
-            yield sender, replace(advert, mask=used)
-
-
-def _merged(adverts: Iterable[_Advert]) -> Iterator[_Advert]:
-    """Merge announcements of the same quality."""
-    masks: dict[tuple[int, frozenset[int], bool], int] = {}
-    for advert in adverts:
-        key = (advert.length, advert.asns, advert.is_drained)
-        masks[key] = masks.get(key, 0) | advert.mask
-    for (length, asns, is_drained), mask in masks.items():
-        yield _Advert(mask, length, asns, is_drained)
+            yield sender, used, advert
 
 
 def _forwarding(ribs: Sequence[_Rib]) -> tuple[tuple[str, int], ...]:
