@@ -30,7 +30,6 @@ from netkit.plan.retain import (
     at_any_address,
     either,
     lost_of,
-    mutual,
     named_loss,
     renumbered,
     to_keep,
@@ -133,7 +132,6 @@ class Order:
         self._known: dict[object, tuple[Rows, int]] = {}
         """What `_lost_in` found: sequences, stages and parts of groups pass through the same states."""
         self._losses: dict[Rows, ReachabilityLoss] = {}
-        self._mutual = mutual(self._wanted)
         self._paths = self._lost_in(NetworkState())[1]
         # The routing model does not cover networks beside the rails.
         beside = {switch.name for switch in fabric.switches if switch.access}
@@ -513,7 +511,7 @@ class Order:
         """The pairs of a leaf with others that reach each other both in this state and in the end."""
         here = self.network.at(leaf)
         lost, _ = self._lost_in(state)
-        reached = (has & ~gone for has, gone in zip(self._mutual, lost, strict=True))
+        reached = (has & ~gone for has, gone in zip(self._wanted, lost, strict=True))
         return tuple(row & (~here if here >> index & 1 else here) for index, row in enumerate(reached))
 
     def _parts(self, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -540,10 +538,9 @@ class Order:
 
     def _lost(self, wanted: Rows, outlook: Outlook) -> Rows:
         """The pairs of groups that should reach each other and do not, in either direction."""
-        rows = self._rows(outlook)
-        if not any(want & ~has for want, has in zip(wanted, rows, strict=True)):
+        if not self._renumbered and not any(want & ~has for want, has in zip(wanted, outlook.rows, strict=True)):
             return self._none
-        return lost_of(wanted, rows)
+        return lost_of(wanted, self._rows(outlook))
 
     def _loss(self, lost: Rows) -> ReachabilityLoss:
         """The NICs behind pairs of groups."""

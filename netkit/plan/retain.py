@@ -292,9 +292,9 @@ def _once_each(groups: Sequence[AddressGroup], lost: Rows) -> tuple[Sequence[Add
 
 
 def lost_of(wanted: Rows, has: Rows) -> Rows:
-    """The pairs of groups that should reach each other in both directions, and do not."""
+    """The pairs of groups that should reach each other, and do not; both have pairs as rows of either end."""
     alike: dict[int, int] = {}
-    lost = (one & ~other for one, other in zip(mutual(wanted), mutual(has), strict=True))
+    lost = (one & ~other for one, other in zip(wanted, has, strict=True))
     return tuple(alike.setdefault(row, row) for row in lost)
 
 
@@ -317,14 +317,12 @@ def renumbered(groups: Sequence[AddressGroup]) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(found.items()))
 
 
-def at_any_address(rows: Rows, alike: Iterable[tuple[int, int]]) -> Rows:
+def at_any_address(rows: Sequence[int], alike: Iterable[tuple[int, int]]) -> Rows:
     """Which NICs reach each other at any of their addresses; those with several count in their first group only.
 
-    `alike` is what `renumbered` found. Without any, rows stay as they are, for each direction alone.
+    `alike` is what `renumbered` found. Pairs reach each other in both directions.
     """
     shifts = tuple(alike)
-    if not shifts:
-        return rows
     doubles = 0
     for _, members in shifts:
         doubles |= members
@@ -342,7 +340,7 @@ def at_any_address(rows: Rows, alike: Iterable[tuple[int, int]]) -> Rows:
     return tuple(0 if doubles >> index & 1 else row for index, row in enumerate(found))
 
 
-def mutual(rows: Rows) -> Rows:
+def mutual(rows: Sequence[int]) -> Rows:
     """For each group those that it reaches and that reach it. Many groups have the same row."""
     alike: dict[int, int] = {}
     for index, row in enumerate(rows):

@@ -10,14 +10,13 @@ operations on integers whatever the number of destinations.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from netkit.platforms.routing import BgpNeighbor, Clause, HostRoutes, Router
 from netkit.routing.address import (
     Cabling,
     End,
-    NicTables,
     Table,
     address_groups,
     nic_tables,
@@ -32,8 +31,8 @@ MOST_TURNS = 64
 
 Quality = tuple[int, int]
 """Minus the local preference, and the length of the AS path: the lowest wins."""
-Link = tuple[str, BgpNeighbor, BgpNeighbor]
-"""A session as its receiver sees it: the sender, its side of the session, and the receiver's."""
+Offers = tuple[tuple[Quality, "_Advert"], ...]
+"""The routes that a router accepts over a session."""
 Paths = Mapping[str, tuple[tuple[str, int], ...]]
 """By router: (next hop, destinations it is used for), one for each session."""
 
@@ -90,10 +89,53 @@ class _Rib:
     hops: tuple[tuple[str, int], ...] = ()
     """(next hop, destinations it is used for), one for each session."""
     adverts: tuple[_Advert, ...] = ()
-    sent: dict[object, tuple[_Advert, ...]] = field(default_factory=dict)
-    """What passes a filter on the way out. Few sessions of a router differ in it."""
-    accepted: dict[object, tuple[tuple[Quality, _Advert], ...]] = field(default_factory=dict)
-    """What of it a receiver accepts. Few receivers differ in it."""
+    offers: dict[int, Offers] = field(default_factory=dict)
+    """What its neighbors accept of it, by `_Session.kind`: few sessions of a router differ in it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Session:
+    """A session as its receiver sees it."""
+
+    sender: str
+    far: BgpNeighbor
+    near: BgpNeighbor
+    asns: frozenset[int]
+    """The sender's number, if several routers have it."""
+    refused: int
+    """The receiver's number, if routes with it are refused and several routers have it; else 0."""
+    is_flagged: bool
+    """The sender drains the session."""
+    is_last_resort: bool
+    """The receiver drains it."""
+    outbound: tuple[_Filter, ...]
+    """The sender's filter for each layer."""
+    inbound: tuple[_Filter, ...]
+    kind: int
+    """The same for all sessions over which a sender's routes arrive alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Possible:
+    """The sessions that one configuration of a router may have."""
+
+    ends: tuple[tuple[End, End], ...]
+    sessions: tuple[tuple[_Session | None, ...], ...]
+    """For each cable, the session with each configuration of the far end."""
+    places: Mapping[str, Sequence[int]]
+    """By router, where its sessions are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """How the hosts at a leaf send in a state."""
+
+    there: int
+    """The groups whose address is configured on the host."""
+    attached: int
+    """Those of them that their leaf serves."""
+    rows: tuple[tuple[int, int, int, int], ...]
+    """(group, groups it sends to the leaf, groups it reaches itself, those that it reaches if they are there)."""
 
 
 @dataclass(slots=True)
@@ -101,7 +143,8 @@ class _Tables:
     """All routes in a state, kept for the next one, which differs in few routers."""
 
     state: NetworkState
-    links: dict[str, tuple[Link, ...]]
+    links: dict[str, list[_Session | None]]
+    """The sessions over which each router receives routes, in the order of its configuration; None for those down."""
     layers: list[dict[str, _Rib]]
     hops: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     """The next hops of routers over all layers, as far as they were asked for."""
@@ -141,18 +184,27 @@ class FamilyNetwork:
             if router.static
         }
         self._at_leaf: dict[str, int] = defaultdict(int)
+        self._groups_at: dict[str, list[int]] = defaultdict(list)
         self._on_svi: dict[tuple[str, int, str], int] = defaultdict(int)
         for index, group in enumerate(self.groups):
             self._at_leaf[group.leaf] |= 1 << index
+            self._groups_at[group.leaf].append(index)
             for phase, svi in enumerate(group.nics[0].svi):
                 self._on_svi[group.leaf, phase, svi] |= 1 << index
+        self._hosts_at = {
+            leaf: tuple(dict.fromkeys(self.groups[index].nics[0].host for index in found))
+            for leaf, found in self._groups_at.items()
+        }
+        self._sendings: dict[tuple[object, ...], _Sending] = {}
         self._filters: dict[object, _Filter] = {}
         every = sorted({prefix for prefixes in self._origins.values() for prefix in prefixes})
         self._every_prefix = {prefix: 1 << place for place, prefix in enumerate(every)}
         self._allowed_of_all: dict[tuple[str, int, str], int] = {}
         self._passed: dict[tuple[tuple[str, int, str], tuple[str, int, str]], bool] = {}
         self._alike: dict[tuple[str, int, int, bool], bool] = {}
-        self._possible: dict[tuple[str, int], tuple[tuple[End, End, tuple[Link | None, ...]], ...]] = {}
+        self._possible: dict[tuple[str, int], _Possible] = {}
+        self._kinds: dict[object, int] = {}
+        self._peers = {name: tuple(dict.fromkeys(self._peers_of(name))) for name in self._names}
         self._sent: dict[Table, tuple[int, int]] = {}
         self._by_length: dict[int, dict[int, int]] = {}
         self._last: _Tables | None = None
@@ -164,12 +216,16 @@ class FamilyNetwork:
         """
         tables = self._tables(state)
         hops = self._hops(tables)
-        there, attached = self._there(state)
+        sending = {leaf: self._sending(state, leaf) for leaf in self._at_leaf}
+        there = attached = 0
+        for one in sending.values():
+            there, attached = there | one.there, attached | one.attached
         delivered = self._delivered(hops, attached)
-        rows = tuple(
-            self._row(state, index, delivered, there, attached) if there >> index & 1 else 0
-            for index in range(len(self.groups))
-        )
+        found = [0] * len(self.groups)
+        for leaf, one in sending.items():
+            for index, to_leaf, own, bridged in one.rows:
+                found[index] = (to_leaf & delivered[leaf]) | own | (bridged & there)
+        rows = tuple(found)
         widths = {}
         for leaf, here in self._at_leaf.items():
             counted = delivered[leaf] & ~here
@@ -235,7 +291,7 @@ class FamilyNetwork:
             return frozenset()
         return frozenset(
             near.interface
-            for peer, far, near in self._sessions(state, name)
+            for peer, far, near in self._established(state, name)
             if not (near.is_drained or far.is_drained or self.router(state, peer).is_drained or peer in state.drained)
         )
 
@@ -243,7 +299,7 @@ class FamilyNetwork:
         """The ports of a device with a session over which routes may pass in both directions."""
         return frozenset(
             near.interface
-            for peer, far, near in (self._sessions(state, name) if name in self._routers else ())
+            for peer, far, near in (self._established(state, name) if name in self._routers else ())
             if self._is_passed((peer, far), (name, near), state) and self._is_passed((name, near), (peer, far), state)
         )
 
@@ -296,26 +352,16 @@ class FamilyNetwork:
             changed = self._changed(last.state, state)
             if not changed:
                 return last
-            links = dict(last.links)
-            dirty = set(changed)
-            for name in changed:
-                is_same_to_all = self._announces_alike(last.state, state, name)
-                for peer in self._peers(name):
-                    before = links[peer]
-                    links[peer] = tuple(self._sessions(state, peer))
-                    if not is_same_to_all or links[peer] != before:
-                        dirty.add(peer)
-            links |= {name: tuple(self._sessions(state, name)) for name in changed}
-            tables = _Tables(state, links, [dict(layer) for layer in last.layers], dict(last.hops))
-            if all(self._settle(tables, number, dirty) for number in range(len(self._layers))):
+            tables = _Tables(state, dict(last.links), [dict(layer) for layer in last.layers], dict(last.hops))
+            peers = {peer for name in changed for peer in self._peers[name]}
+            tables.links |= {name: self._sessions(state, name) for name in changed | peers}
+            if all(self._settle(tables, number, changed, last) for number in range(len(self._layers))):
                 self._last = tables
                 return tables
-        dirty = set(self._names)
-        links = {name: tuple(self._sessions(state, name)) for name in self._names}
-        tables = _Tables(state, links, [{} for _ in self._layers])
-        for number, layer in enumerate(tables.layers):
-            layer.update({name: _Rib() for name in self._names})
-            self._settle(tables, number, dirty)
+        links = {name: self._sessions(state, name) for name in self._names}
+        tables = _Tables(state, links, [{name: _Rib() for name in self._names} for _ in self._layers])
+        for number in range(len(self._layers)):
+            self._settle(tables, number, self._names)
         self._last = tables
         return tables
 
@@ -344,43 +390,79 @@ class FamilyNetwork:
             self._alike[key] = was == now if is_whole else is_kept and bare[0] == bare[1]
         return self._alike[key]
 
-    def _peers(self, name: str) -> set[str]:
-        """The routers that have a session with a router in any state."""
-        ports = {one.interface for router in self._routers[name] for one in router.sessions}
-        ends = (self._ends.get((name, port), ("", "")) for port in ports)
-        return {peer for peer, _ in ends if peer in self._routers}
+    def _peers_of(self, name: str) -> Iterator[str]:
+        """Yield the routers that may have a session with a router, in any state."""
+        for router in self._routers[name]:
+            for one in router.sessions:
+                peer, _ = self._ends.get((name, one.interface), ("", ""))
+                if peer in self._routers:
+                    yield peer
 
-    def _sessions(self, state: NetworkState, name: str) -> Iterator[Link]:
-        """Yield the established sessions of a router."""
-        variant = (name, self._phase(state, name))
-        if variant not in self._possible:
-            self._possible[variant] = tuple(self._possible_sessions(*variant))
-        for near, far, links in self._possible[variant]:
-            link = links[min(state.phases.get(far[0], 0), len(links) - 1)]
-            if link is not None and near not in state.down and far not in state.down:
-                yield link
+    def _sessions(self, state: NetworkState, name: str) -> list[_Session | None]:
+        """The sessions of a router, None for those that are down."""
+        found = self._possible_of(name, self._phase(state, name))
+        phases, down = state.phases, state.down
+        return [
+            None if near in down or far in down else sessions[min(phases.get(far[0], 0), len(sessions) - 1)]
+            for (near, far), sessions in zip(found.ends, found.sessions, strict=True)
+        ]
 
-    def _possible_sessions(self, name: str, phase: int) -> Iterator[tuple[End, End, tuple[Link | None, ...]]]:
+    def _possible_of(self, name: str, phase: int) -> _Possible:
+        found = self._possible.get((name, phase))
+        if found is None:
+            every = tuple(self._possible_sessions(name, phase))
+            places: dict[str, list[int]] = defaultdict(list)
+            for place, (_, far, _) in enumerate(every):
+                places[far[0]].append(place)
+            ends = tuple((near, far) for near, far, _ in every)
+            found = self._possible[name, phase] = _Possible(ends, tuple(one for _, _, one in every), places)
+        return found
+
+    def _established(self, state: NetworkState, name: str) -> Iterator[tuple[str, BgpNeighbor, BgpNeighbor]]:
+        """Yield the established sessions of a router: the peer, and both sides."""
+        for session in self._sessions(state, name):
+            if session is not None:
+                yield session.sender, session.far, session.near
+
+    def _possible_sessions(self, name: str, phase: int) -> Iterator[tuple[End, End, tuple[_Session | None, ...]]]:
         """Yield the ends of each cable between routers, with the session for each configuration of the far one."""
         router = self._routers[name][phase]
         for near in router.sessions:
             end = self._ends.get((name, near.interface))
             if end is None or end[0] not in self._routers:
                 continue
-            links: list[Link | None] = []
+            sessions: list[_Session | None] = []
             for number, peer in enumerate(self._routers[end[0]]):
                 far = self._sides[end[0], number].get(end[1])
                 is_up = far is not None and _is_up(router, near, peer) and _is_up(peer, far, router)
                 if far is not None and (near.address or far.address):
                     is_up &= router.has(near.interface, far.address) and peer.has(far.interface, near.address)
-                links.append((end[0], far, near) if far is not None and is_up else None)
-            yield (name, near.interface), end, tuple(links)
+                sessions.append(self._session((name, phase), near, (end[0], number), far) if far and is_up else None)
+            yield (name, near.interface), end, tuple(sessions)
 
-    def _settle(self, tables: _Tables, number: int, dirty: Iterable[str]) -> bool:
-        """Propagate routes until nothing changes; False if they do not converge."""
+    def _session(
+        self, receiver: tuple[str, int], near: BgpNeighbor, sender: tuple[str, int], far: BgpNeighbor
+    ) -> _Session:
+        router, peer = (self._routers[name][phase] for name, phase in (receiver, sender))
+        layers = range(len(self._layers))
+        asns = frozenset({peer.asn}) & self._shared
+        refused = router.asn if router.asn in self._shared and not near.allowas_in else 0
+        is_flagged, is_last_resort = (peer.is_drained or far.is_drained), (router.is_drained or near.is_drained)
+        outbound = tuple(self._filter(*sender, far.outbound, number) for number in layers)
+        inbound = tuple(self._filter(*receiver, near.inbound, number) for number in layers)
+        alike = asns, refused, is_flagged, is_last_resort, outbound, inbound
+        kind = self._kinds.setdefault(alike, len(self._kinds))
+        return _Session(sender[0], far, near, *alike, kind)
+
+    def _settle(self, tables: _Tables, number: int, changed: Collection[str], last: _Tables | None = None) -> bool:
+        """Propagate routes until nothing changes; False if they do not converge.
+
+        All but the changed routers have the routes of the last state.
+        """
         layer = tables.layers[number]
-        queue = deque(name for name in self._names if name in dirty)
-        waiting = set(queue)
+        queue = deque(name for name in self._names if name in changed)
+        waiting, first = set(queue), set(queue)
+        is_drained_anew = last is not None and last.state.drained != tables.state.drained
         turns = MOST_TURNS * max(1, len(self._names))
         while queue:
             name = queue.popleft()
@@ -391,12 +473,20 @@ class FamilyNetwork:
             before = layer[name]
             layer[name] = after = self._rib(tables, number, name)
             tables.hops.pop(name, None)
-            for sender, _, near in tables.links[name] if after.adverts != before.adverts else ():
-                if sender not in waiting and self._sends(tables, before, name, near, number) != self._sends(
-                    tables, after, name, near, number
-                ):
-                    waiting.add(sender)
-                    queue.append(sender)
+            is_other = last is not None and name in first
+            first.discard(name)
+            if not is_other and after.adverts == before.adverts:
+                continue
+            for peer in self._peers[name]:
+                if peer in waiting:
+                    continue
+                received = self._received(tables, number, name, peer, after)
+                is_same = received == self._received(tables, number, name, peer, before)
+                if is_same and is_other and last and (last.links[peer] != tables.links[peer] or is_drained_anew):
+                    is_same = received == self._received(last, number, name, peer, before)
+                if not is_same:
+                    waiting.add(peer)
+                    queue.append(peer)
         return True
 
     def _rib(self, tables: _Tables, number: int, name: str) -> _Rib:
@@ -406,9 +496,11 @@ class FamilyNetwork:
         for prefix in self._origins[name, self._phase(state, name)]:
             own |= index.get(prefix, 0)
         offers: dict[Quality, list[tuple[str, _Advert]]] = {}
-        for sender, found in self._offered(tables, number, name):
-            for quality, advert in found:
-                offers.setdefault(quality, []).append((sender, advert))
+        for session in tables.links[name]:
+            if session is not None:
+                sender = session.sender
+                for quality, advert in self._offers(state, number, name, session, tables.layers[number][sender]):
+                    offers.setdefault(quality, []).append((sender, advert))
         known = own
         adverts = {(0, NO_ASNS, False): own} if own else {}
         hops: list[tuple[str, int]] = []
@@ -424,36 +516,25 @@ class FamilyNetwork:
             known |= best
         return _Rib(known, tuple(hops), tuple(_Advert(mask, *alike) for alike, mask in adverts.items()))
 
-    def _offered(
-        self, tables: _Tables, number: int, name: str
-    ) -> Iterator[tuple[str, tuple[tuple[Quality, _Advert], ...]]]:
-        """Yield for each session of a router the sender and the routes that its filters accept, with their quality."""
-        state, layer = tables.state, tables.layers[number]
-        router = self.router(state, name)
-        is_drained = router.is_drained or name in state.drained
-        asn = router.asn if router.asn in self._shared else 0
-        for sender, far, near in tables.links[name]:
-            rib = layer[sender]
-            sent = self._sends(tables, rib, sender, far, number)
-            inbound = self._filter(name, self._phase(state, name), near.inbound, number)
-            refused = 0 if near.allowas_in else asn
-            key = id(sent), inbound, refused, is_drained or near.is_drained
-            found = rib.accepted.get(key)
-            if found is None:
-                found = rib.accepted[key] = tuple(_accepted(sent, *key[1:]))
-            yield sender, found
+    def _received(self, tables: _Tables, number: int, sender: str, name: str, rib: _Rib) -> list[Offers]:
+        """What a router accepts of another one that has these routes, over each session between them."""
+        places = self._possible_of(name, self._phase(tables.state, name)).places.get(sender, ())
+        sessions = (tables.links[name][place] for place in places)
+        return [self._offers(tables.state, number, name, one, rib) for one in sessions if one is not None]
 
-    def _sends(self, tables: _Tables, rib: _Rib, sender: str, far: BgpNeighbor, number: int) -> tuple[_Advert, ...]:
-        """What a router announces over one of its sessions."""
-        state, phase = tables.state, self._phase(tables.state, sender)
-        router = self._routers[sender][phase]
-        is_drained = router.is_drained or sender in state.drained or far.is_drained
-        key = phase, far.outbound, is_drained
-        found = rib.sent.get(key)
+    def _offers(self, state: NetworkState, number: int, name: str, session: _Session, rib: _Rib) -> Offers:
+        """What a router accepts over a session from a sender that has these routes."""
+        kind = session.kind
+        is_flagged, is_last_resort = session.is_flagged, session.is_last_resort
+        if state.drained:
+            is_flagged |= session.sender in state.drained
+            is_last_resort |= name in state.drained
+            kind = ~(kind << 2 | is_flagged << 1 | is_last_resort)
+        found = rib.offers.get(kind)
         if found is None:
-            outbound = self._filter(sender, phase, far.outbound, number)
-            asns = frozenset({router.asn}) & self._shared
-            found = rib.sent[key] = tuple(_announced(rib.adverts, outbound, asns, is_drained=is_drained))
+            sent = _announced(rib.adverts, session.outbound[number], session.asns, is_drained=is_flagged)
+            accepted = _accepted(sent, session.inbound[number], session.refused, is_last_resort=is_last_resort)
+            found = rib.offers[kind] = tuple(accepted)
         return found
 
     def _filter(self, name: str, phase: int, route_map: str, number: int) -> _Filter:
@@ -504,20 +585,32 @@ class FamilyNetwork:
                 swallowed |= 1 << index
         return swallowed
 
-    def _there(self, state: NetworkState) -> tuple[int, int]:
-        """The groups whose address is configured on the host, and those of them that their leaf serves."""
-        there = attached = 0
-        for index, group in enumerate(self.groups):
-            nic = group.nics[0]
-            if self._table(state, nic) is not None:
+    def _sending(self, state: NetworkState, leaf: str) -> _Sending:
+        """How the hosts at a leaf send in a state."""
+        phase, phases = self._phase(state, leaf), state.phases
+        key = (leaf, phase, *[phases.get(host, 0) for host in self._hosts_at[leaf]])
+        if key not in self._sendings:
+            there = attached = 0
+            rows = []
+            for index in self._groups_at[leaf]:
+                nic = self.groups[index].nics[0]
+                tables = nic.tables[phase]
+                table = tables[min(phases.get(nic.host, 0), len(tables) - 1)]
+                if table is None:
+                    continue
                 there |= 1 << index
-                attached |= nic.is_on_leaf[self._phase(state, nic.leaf)] << index
-        return there, attached
-
-    def _table(self, state: NetworkState, nic: NicTables) -> Table | None:
-        """A host's routing tables for a source address in a state."""
-        tables = nic.tables[self._phase(state, nic.leaf)]
-        return tables[min(state.phases.get(nic.host, 0), len(tables) - 1)]
+                is_attached = nic.is_on_leaf[phase]
+                attached |= is_attached << index
+                if table not in self._sent:
+                    self._sent[table] = self._sent_by(table)
+                to_leaf, on_link = self._sent[table]
+                # A leaf bridges the ports of one SVI, and no others, whatever its own address is.
+                svi = nic.svi[phase]
+                own = 0 if svi else on_link & is_attached << index
+                bridged = on_link & self._on_svi[leaf, phase, svi] if svi else 0
+                rows.append((index, to_leaf if is_attached else 0, own, bridged))
+            self._sendings[key] = _Sending(there, attached, tuple(rows))
+        return self._sendings[key]
 
     def _delivered(self, hops: Mapping[str, tuple[tuple[str, int], ...]], attached: int) -> dict[str, int]:
         """Return, by router, the groups that a packet reaches on every equal path."""
@@ -536,20 +629,6 @@ class FamilyNetwork:
                     good[name] = found
                     is_moving = True
         return good
-
-    def _row(self, state: NetworkState, index: int, delivered: Mapping[str, int], there: int, attached: int) -> int:
-        """The groups that a group can send to."""
-        nic = self.groups[index].nics[0]
-        table = self._table(state, nic) or ()
-        if table not in self._sent:
-            self._sent[table] = self._sent_by(table)
-        to_leaf, on_link = self._sent[table]
-        # A leaf bridges the ports of one SVI, and no others, whatever its own address is.
-        phase = self._phase(state, nic.leaf)
-        svi = nic.svi[phase]
-        bridged = self._on_svi[nic.leaf, phase, svi] & there if svi else 1 << index & attached
-        routed = to_leaf & delivered[nic.leaf] if attached >> index & 1 else 0
-        return routed | (on_link & bridged)
 
     def _sent_by(self, table: Table) -> tuple[int, int]:
         """The groups a host sends to its leaf, and those it takes to be on-link."""
@@ -591,7 +670,7 @@ def _announced(
 
 
 def _accepted(
-    sent: Iterable[_Advert], inbound: _Filter, refused: int, is_last_resort: bool
+    sent: Iterable[_Advert], inbound: _Filter, refused: int, *, is_last_resort: bool
 ) -> Iterator[tuple[Quality, _Advert]]:
     """Yield the routes that a filter accepts, but for those with the receiver's own number in the AS path."""
     for advert in sent:

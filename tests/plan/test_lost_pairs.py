@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.plan.model import ReachabilityLoss
-from netkit.plan.retain import lost_of, named_loss
+from netkit.plan.retain import lost_of, mutual, named_loss
 from netkit.routing.address import AddressGroup, NicTables
 
 NICS = st.builds(
@@ -52,4 +52,4 @@ def test_the_count_equals_that_of_an_enumeration(data: st.DataObject) -> None:
     groups = data.draw(GROUPS)
     row = st.integers(0, (1 << len(groups)) - 1)
     wanted, has = (data.draw(st.lists(row, min_size=len(groups), max_size=len(groups))) for _ in range(2))
-    assert named_loss(groups, lost_of(wanted, has)) == listed(groups, wanted, has)
+    assert named_loss(groups, lost_of(mutual(wanted), mutual(has))) == listed(groups, wanted, has)
