@@ -9,7 +9,7 @@ removed last. Losses that no order avoids are named in the step that causes them
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from ipaddress import ip_network
+from ipaddress import ip_interface, ip_network
 from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
@@ -37,7 +37,7 @@ from netkit.plan.retain import (
 )
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
-from netkit.platforms.routing import BgpNeighbor, HostRoutes, RetainedRouting, Router
+from netkit.platforms.routing import BgpNeighbor, HostRoutes, IpInterface, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
 from netkit.routing.address import End
 from netkit.routing.designed import host_of, router_of
@@ -280,17 +280,26 @@ class Order:
 
     def _routers_left(self, cables: Mapping[End, End]) -> Iterator[tuple[str, Sequence[Router]]]:
         """Yield switches that have left the fabric: they pass on routes until their neighbors drop them."""
-        sides: dict[str, dict[str, tuple[int, int]]] = {}
+        sides: dict[str, dict[str, tuple[int, BgpNeighbor]]] = {}
+        addresses: dict[str, list[tuple[str, IpInterface]]] = {}
         for (name, port), (peer, peer_port) in cables.items():
             found = self._routing.get(name)
             running = found.running if found and isinstance(found.running, Router) else Router()
-            asn = max((side.remote_asn for side in running.sessions if side.interface == port), default=0)
+            on_port = (side for side in running.sessions if side.interface == port)
+            near = max(on_port, key=lambda side: side.remote_asn, default=BgpNeighbor(port, 0))
             # Where this end expects one AS number, so does the other.
-            sides.setdefault(peer, {})[peer_port] = asn, running.asn if asn else 0
+            far = BgpNeighbor(peer_port, running.asn if near.remote_asn else 0)
+            for local in (one for interface, one in running.addresses if interface == port and near.address):
+                far = replace(far, address=str(local.ip))
+                addresses.setdefault(peer, []).append(
+                    (peer_port, ip_interface(f"{near.address}/{local.network.prefixlen}"))
+                )
+            sides.setdefault(peer, {})[peer_port] = near.remote_asn, far
         for peer, ends in sides.items():
-            neighbors = tuple(BgpNeighbor(port, expected) for port, (_, expected) in ends.items())
+            neighbors = tuple(far for _, far in ends.values())
             asn = max(asn for asn, _ in ends.values()) or UNKNOWN_ASN
-            router = Router(asn, peer, neighbors=neighbors, max_paths=len(neighbors), requires_policy=False)
+            own = tuple(addresses.get(peer, ()))
+            router = Router(asn, peer, own, neighbors=neighbors, max_paths=len(neighbors), requires_policy=False)
             yield peer, (replace(router, v6=router),)
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:

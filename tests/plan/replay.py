@@ -132,9 +132,9 @@ class Transition:
             return set()
         assert isinstance(was, Router)
         assert isinstance(now, Router)
-        kept = {side.interface for side in now.neighbors}
+        kept = {side.interface for side in now.sessions}
         ending = {port for _, port in self.ports(step, [name])}
-        ending |= {side.interface for side in was.neighbors if side.interface not in kept}
+        ending |= {side.interface for side in was.sessions if side.interface not in kept}
         network = self.network(configs)
         if not ending & network.used(NetworkState(), name):
             return set()

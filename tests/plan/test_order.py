@@ -230,10 +230,11 @@ def test_a_changed_breakout_takes_no_detour(platform: str) -> None:
         ("three spines", "new AS numbers"),  # the spine expects the old ones
     ],
 )
+@pytest.mark.parametrize("links", [{}, {"pools": {"links": "10.9.0.0/24"}}], ids=["by interface", "by address"])
 def test_a_spine_outside_the_intended_fabric_carries_traffic_until_it_is_drained(
-    platform: str, first: str, second: str
+    platform: str, links: dict[str, Any], first: str, second: str
 ) -> None:
-    found = transition(platform, EDITS[first], EDITS[second])
+    found = transition(platform, merged(links, EDITS[first]), merged(links, EDITS[second]))
     there = {name: found.running[name] for name in found.intended}
     as_deployed = planning.make(found.fabrics[-1], there, found.intended)  # without the fabric before
     assert as_deployed.steps == found.plan.steps
