@@ -30,6 +30,15 @@ def to_keep(running: Router, intended: Router, ports: Collection[str]) -> Retain
 
     `ports` lead to other switches of the fabric.
     """
+    kept = _to_keep(running, intended, ports)
+    if running.v6 is None or intended.v6 is None:
+        return kept
+    other = _to_keep(running.v6, intended.v6, ports)
+    return RetainedRouting(kept.rules + other.rules, kept.aggregates + other.aggregates)
+
+
+def _to_keep(running: Router, intended: Router, ports: Collection[str]) -> RetainedRouting:
+    """The same for one family."""
     rules: dict[str, list[PrefixListEntry]] = {}
     for was, now in _filters(running, intended, ports):
         names = _plain_lists(intended.route_maps.get(now, ()))
@@ -174,10 +183,17 @@ def _replaces(change: Change, old: int, new: int) -> bool:
 
 def with_kept(intended: Router, kept: RetainedRouting) -> Router:
     """The intended router with what is kept."""
+    v6 = intended.v6 and _with_family(intended.v6, kept, 6)
+    return replace(_with_family(intended, kept, 4), v6=v6)
+
+
+def _with_family(intended: Router, kept: RetainedRouting, version: int) -> Router:
     lists = dict(intended.prefix_lists)
     for name, rule in kept.rules:
-        lists[name] = (*lists.get(name, ()), rule)
-    return replace(intended, prefix_lists=lists, aggregates=(*intended.aggregates, *kept.aggregates))
+        if rule.prefix.version == version:
+            lists[name] = (*lists.get(name, ()), rule)
+    own = (one for one in kept.aggregates if one.prefix.version == version)
+    return replace(intended, prefix_lists=lists, aggregates=(*intended.aggregates, *own))
 
 
 def _filters(running: Router, intended: Router, ports: Collection[str]) -> Iterator[tuple[str, str]]:

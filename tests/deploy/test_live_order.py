@@ -88,6 +88,15 @@ def test_a_leaf_alone_is_refused_and_the_drain_of_one_session_proceeds(tmp_path:
 
 
 @pytest.mark.whole
+def test_other_ipv6_prefixes_are_accepted_before_the_old_ones_are_withdrawn(tmp_path: Path) -> None:
+    with rolling(tmp_path, values("frr", ["IPv6"])) as lab:
+        plan = assert_rolls(lab, values("frr", ["other IPv6"]))
+        assert [step.stage for step in plan.steps] == ["both"] * 4 + [""] + ["finish"] * 4
+        assert plan.worst
+        assert plan.worst.is_only_ipv6
+
+
+@pytest.mark.whole
 def test_the_only_core_of_a_plane_restarts_its_sessions_without_a_loss(tmp_path: Path) -> None:
     tiers = intents.three_tiers()
     with rolling(tmp_path, variant("frr", tiers)) as lab:

@@ -283,6 +283,17 @@ def test_other_ipv6_addresses_cut_hosts_off_over_ipv6_only(platform: str) -> Non
     assert any(lost for _, _, lost in found.lost())
     after = [step.after for step in found.plan.steps if step.after]
     assert {(one.hosts, one.is_only_ipv6) for one in after} == {(("gpu11", "gpu12"), True)}
+    stages = {device: [step.stage for step in found.plan.steps if device in step.devices] for device in found.intended}
+    assert {name for name, one in stages.items() if one == ["both", "finish"]} == {
+        "leaf01",
+        "leaf02",
+        "spine01",
+        "spine02",
+    }
+    in_v4 = transition(platform, {}, EDITS["renumbered"])
+    costs = [[(step.stage, step.after.pairs) for step in one.plan.steps] for one in (found, in_v4)]
+    assert costs[0] == costs[1]
+    assert planning.read(planning.write(found.plan)) == found.plan
     assert not found.plan.gone
     said = "4 pairs of NICs of gpu11, gpu12 on rail0, rail1 over IPv6"
     assert worst_state(found.plan).endswith(f": {said} until a later step")

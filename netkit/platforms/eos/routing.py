@@ -86,7 +86,8 @@ def keeping(files: Files, kept: RetainedRouting) -> Files:
         words = rule_words(rule)
         if rule.shortest == rule.longest:  # EOS prints `eq`
             words = words.replace(f"ge {rule.shortest} le {rule.longest}", f"eq {rule.shortest}")
-        insert_line(lines, _after(lines, f"ip prefix-list {name}"), f"   seq {rule.number} {words}")
+        header = f"{'ip' if rule.prefix.version == 4 else 'ipv6'} prefix-list {name}"
+        insert_line(lines, _after(lines, header), f"   seq {rule.number} {words}")
     for aggregate in kept.aggregates:
         found = [place for place, line in enumerate(lines, start=1) if line.startswith("router bgp ")]
         if not found:

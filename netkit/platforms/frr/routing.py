@@ -158,24 +158,25 @@ def keeping(files: Files, kept: RetainedRouting) -> Files:
     """Add retained routing to the intended frr.conf; every other line stays unchanged."""
     lines = files[FRR_CONF].splitlines(keepends=True)
     for name, rule in kept.rules:
-        found = [place for place, line in enumerate(lines) if line.startswith(f"ip prefix-list {name} ")]
+        head = f"{'ip' if rule.prefix.version == 4 else 'ipv6'} prefix-list {name} "
+        found = [place for place, line in enumerate(lines) if line.startswith(head)]
         end = len(lines) - 1 if lines and lines[-1].strip() == "end" else len(lines)
         place = found[-1] + 1 if found else end
-        insert_line(lines, place, f"ip prefix-list {name} seq {rule.number} {rule_words(rule)}")
+        insert_line(lines, place, f"{head}seq {rule.number} {rule_words(rule)}")
     for aggregate in kept.aggregates:
-        insert_line(lines, _in_family(lines), f"  {aggregate_words(aggregate)}")
+        insert_line(lines, _in_family(lines, aggregate.prefix.version), f"  {aggregate_words(aggregate)}")
     return {**files, FRR_CONF: "".join(lines)}
 
 
-def _in_family(lines: Iterable[str]) -> int:
-    """Find the first line of the IPv4 address family in the default VRF."""
+def _in_family(lines: Iterable[str], version: Version) -> int:
+    """Find the first line of an address family in the default VRF."""
     is_ours = False
     for place, line in enumerate(lines, start=1):
         if not line.startswith((" ", "!")):
             is_ours = line.startswith("router bgp ") and len(line.split()) == 3
-        elif is_ours and line.strip() in FAMILIES[4]:
+        elif is_ours and line.strip() in FAMILIES[version]:
             return place
-    raise no_place(FRR_CONF, FAMILIES[4][0])
+    raise no_place(FRR_CONF, FAMILIES[version][0])
 
 
 class _Reader(RouterReader):

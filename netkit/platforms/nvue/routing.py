@@ -93,13 +93,14 @@ def keeping(files: Files, kept: RetainedRouting) -> Files:
         bounds = {"max-prefix-len": rule.longest, "min-prefix-len": rule.shortest}
         branch = _at(added, "router", "policy", "prefix-list", name)
         if _below(root, "router", "policy", "prefix-list", name) is None:
-            branch["type"] = "ipv4"
+            branch["type"] = f"ipv{rule.prefix.version}"
         action = "permit" if rule.is_permit else "deny"
         _at(branch, "rule")[str(rule.number)] = {"action": action, "match": {str(rule.prefix): bounds}}
     is_new = _below(root, *BGP, "state") is not None
     for aggregate in kept.aggregates:
         option = {"summary-only": "enabled" if is_new else "on"} if aggregate.is_summary_only else {}
-        _at(added, *BGP, "address-family", FAMILIES[4], "aggregate-route")[str(aggregate.prefix)] = option
+        family = FAMILIES[aggregate.prefix.version]
+        _at(added, *BGP, "address-family", family, "aggregate-route")[str(aggregate.prefix)] = option
     if text.lstrip().startswith(("[", "{")):  # read from a switch
         config = json.loads(text)
         items = config if isinstance(config, list) else [config]

@@ -21,8 +21,8 @@ INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "PORTCHANNEL_
 LINKS = ("PORT", "PORTCHANNEL", "VLAN")
 PEERS = ("BGP_PEER_GROUP", "BGP_NEIGHBOR")
 FAMILIES = ("BGP_PEER_GROUP_AF", "BGP_NEIGHBOR_AF")
-IPV4 = "ipv4_unicast"
-FAMILY_LINES = {IPV4: "address-family ipv4 unicast", "ipv6_unicast": "address-family ipv6 unicast"}
+IPV4, IPV6 = "ipv4_unicast", "ipv6_unicast"
+FAMILY_LINES = {IPV4: "address-family ipv4 unicast", IPV6: "address-family ipv6 unicast"}
 AGGREGATES = "BGP_GLOBALS_AF_AGGREGATE_ADDR"
 CONFIG_DB = "config_db.json"
 
@@ -126,13 +126,14 @@ def keeping(files: Files, kept: RetainedRouting) -> Files:
         is_itself = rule.shortest == rule.longest == rule.prefix.prefixlen
         lengths = "exact" if is_itself else f"{rule.shortest}..{rule.longest}"
         if name not in sets:
-            text = _with_row(text, "PREFIX_SET", name, {"mode": "IPv4"})
+            text = _with_row(text, "PREFIX_SET", name, {"mode": f"IPv{rule.prefix.version}"})
             sets[name] = {}
         action = {"action": "permit" if rule.is_permit else "deny"}
         text = _with_row(text, "PREFIX", f"{name}|{rule.number}|{rule.prefix}|{lengths}", action)
     for aggregate in kept.aggregates:
         summary = {"summary_only": "true" if aggregate.is_summary_only else "false"}
-        text = _with_row(text, AGGREGATES, f"{DEFAULT_VRF}|{IPV4}|{aggregate.prefix}", summary)
+        family = IPV4 if aggregate.prefix.version == 4 else IPV6
+        text = _with_row(text, AGGREGATES, f"{DEFAULT_VRF}|{family}|{aggregate.prefix}", summary)
     return {**files, CONFIG_DB: text}
 
 
