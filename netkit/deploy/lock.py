@@ -94,7 +94,12 @@ def is_running(folder: Path, fabric: str, run: str) -> bool | None:
         return any(row[1] == "FLOCK" and (row[4], row[5].rpartition(":")[2]) == mine for row in rows)
     except FileNotFoundError:
         return False
-    except (ValueError, LookupError, TypeError):  # empty: not held; half written: a process has just started
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        RecursionError,
+    ):  # empty: not held; half written: just started
         return False
     except OSError:
         return None
@@ -127,7 +132,7 @@ def _holder(file: Path) -> str:
         found = json.loads(private.read_text(file))
         who = f"{found['user']} on {found['host']}, process {found['pid']}"
         return f"{who}, run {found['run']}, since {found['since']}"
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return "a process that has just started"
 
 

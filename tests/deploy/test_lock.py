@@ -1,5 +1,6 @@
 """One deploy at a time, and no lock outlives its process."""
 
+import errno
 import getpass
 import json
 import os
@@ -138,3 +139,28 @@ def test_a_run_of_another_machine_cannot_be_seen(tmp_path: Path) -> None:
     assert is_running(tmp_path, "ai1", "run-7") is None
     (tmp_path / "ai1.lock").write_text('{"run"', encoding="utf-8")
     assert is_running(tmp_path, "ai1", "run-7") is False
+
+
+@pytest.mark.parametrize("text", ["", '{"run": ', "[" * 100_000, "[]", '{"run": []}', "\0"])
+def test_a_damaged_lock_file_names_nobody_and_still_excludes(tmp_path: Path, text: str) -> None:
+    with lock_fabric(tmp_path, "ai1", "run-8"):
+        (tmp_path / "ai1.lock").write_text(text, encoding="utf-8")
+        assert is_running(tmp_path, "ai1", "run-8") is False
+        with (
+            pytest.raises(LockedError, match="being deployed by a process that has just started"),
+            lock_fabric(tmp_path, "ai1", "run-9"),
+        ):
+            pass
+
+
+def test_a_lock_that_cannot_be_cleared_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a disk that became read-only: the outcome of the run is not lost for that."""
+    with lock_fabric(tmp_path, "ai1", "run-8"):
+        monkeypatch.setattr(os, "ftruncate", _read_only)
+    monkeypatch.undo()
+    with lock_fabric(tmp_path, "ai1", "run-9"):
+        pass
+
+
+def _read_only(*_: object) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
