@@ -25,12 +25,12 @@ from netkit.plan.model import (
 )
 from netkit.plan.order import best_order
 from netkit.plan.retain import detours, with_entries
-from netkit.platforms.backup import masked_line
 from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
 from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare, natural
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES, SEPARATOR
 from netkit.platforms.routing import RetainedRouting, Router
+from netkit.platforms.secrets import masked_line
 from netkit.routing.designed import router_of
 
 Known = MutableMapping[str, str]

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Files, Path
-from netkit.platforms.secrets import SECRET, is_secret_name, settled
+from netkit.platforms.secrets import SECRET, is_secret_name, masked_line, settled
 
 HEAD = re.compile(r"^==> (\S+)( is not there)? <==$", re.MULTILINE)
 Running = Mapping[str, str | None]
 
-# Secrets a device may hold beyond those netkit writes. A plan never reads them, but a backup covers everything.
+# Secrets a device may hold beyond those netkit writes, outside what it owns: a backup covers everything.
 FIELD = re.compile(
     r"(?:^|[-_])(?:cak|password[-_]hash|(?:ro|rw)?communit(?:y|ies)|md5|md5-key|authentication-key|key-string)$",
     re.IGNORECASE,
@@ -19,18 +19,6 @@ VALUE_OF = frozenset({"NTP_KEY", "key"})
 """Below these, `value` is a key."""
 NAMED = frozenset({"community-password", "auth-md5", "auth-sha", "encrypt-aes", "encrypt-des"})
 """Below these, the name itself is the secret."""
-LINES = (
-    re.compile(r"\b(key-string|authentication-key|authentication string|message-digest-key \S+ \S+)( \d+)? \S+$"),
-    re.compile(r"\b(authentication key|password|secret|key)( \d+)? (?!\d{1,5}$)\S+$"),  # except a key number
-    re.compile(r"^(key \S+)( \d+) \S+(?= fallback$|$)"),
-    re.compile(r"^(snmp-server host .* version (?:1|2c))() \S+"),
-    re.compile(r"^(snmp-server host \S+(?: vrf \S+)?(?: traps| informs)?)() (?!vrf|version|traps|informs|udp-port)\S+"),
-    re.compile(r"^(com2sec6?(?: -Cn \S+)? \S+ \S+)() \S+"),
-    re.compile(r"^((?:trap|trap2|inform)sink \S+)() \S+"),
-    re.compile(r"^(trapcommunity|trapsess|usmUser|def(?:Auth|Priv)?Passphrase)() .+"),
-    re.compile(r"(-cvauth=[\w-]+,|\bBearer)()[ ]?\S+"),
-)
-IN_URL = re.compile(r"(?<=://)[^\s/@]+:[^\s/@]+(?=@)")
 PRIVATE_KEY = "PRIVATE KEY-----"
 
 
@@ -60,15 +48,6 @@ def without_secrets(model: ConfigModel, files: Running, intended: Files) -> Runn
 def _is_secret(path: Path, value: str) -> bool:
     is_key = path[-1] == "value" and not VALUE_OF.isdisjoint(path[:-1])
     return is_key or is_secret_name(path[-1]) or bool(FIELD.search(path[-1])) or PRIVATE_KEY in value
-
-
-def masked_line(text: str) -> str:
-    """Mask the secrets of a line."""
-    if SECRET in text:
-        return text
-    for rule in LINES:
-        text = rule.sub(rf"\1\2 {SECRET}", text)
-    return IN_URL.sub(SECRET, text)
 
 
 def joined(files: Running) -> str:

@@ -30,10 +30,34 @@ NAME = re.compile(
     re.IGNORECASE,
 )
 
+# How devices write secrets in lines, also those that netkit does not render.
+LINES = (
+    re.compile(r"\b(key-string|authentication-key|authentication string|message-digest-key \S+ \S+)( \d+)? \S+$"),
+    re.compile(r"\b(authentication key|password|secret|key)( \d+)? (?!\d{1,5}$)\S+$"),  # except a key number
+    re.compile(r"^(key \S+)( \d+) \S+(?= fallback$|$)"),
+    re.compile(r"^(snmp-server host .* version (?:1|2c))() \S+"),
+    re.compile(r"^(snmp-server host \S+(?: vrf \S+)?(?: traps| informs)?)() (?!vrf|version|traps|informs|udp-port)\S+"),
+    re.compile(r"^(com2sec(?:6|unix)?(?: -Cn \S+)? \S+ \S+)() \S+"),
+    re.compile(r"^((?:trap|trap2|inform)sink \S+)() \S+"),
+    re.compile(r"^(trapcommunity|trapsess|usmUser|def(?:Auth|Priv)?Passphrase)() .+"),
+    re.compile(r"^(createUser (?:-e \S+ )?\S+ \S+|authcommunity \S+|proxy(?: .*)? -c)() +\S.*"),
+    re.compile(r"(-cvauth=[\w-]+,|\bBearer)()[ ]?\S+"),
+)
+IN_URL = re.compile(r"(?<=://)[^\s/@]+:[^\s/@]+(?=@)")
+
 
 @lru_cache(maxsize=10_000)
 def is_secret_name(key: str) -> bool:
     return bool(NAME.search(key))
+
+
+def masked_line(text: str) -> str:
+    """Mask the secrets of a line."""
+    if SECRET in text:
+        return text
+    for rule in LINES:
+        text = rule.sub(rf"\1\2 {SECRET}", text)
+    return IN_URL.sub(SECRET, text)
 
 
 def has_placeholder(text: str) -> bool:

@@ -18,9 +18,10 @@ from netkit.intent.scalars import Name
 from netkit.lab.folder import lab_folder
 from netkit.observe import Collected, CollectOptions, Target, collect, target
 from netkit.platforms import HOSTS
-from netkit.platforms.backup import joined, masked_line, separated, without_secrets
+from netkit.platforms.backup import joined, separated, without_secrets
 from netkit.platforms.compare import MODELS
 from netkit.platforms.existing import VERSION
+from netkit.platforms.secrets import masked_line
 from netkit.platforms.view import Viewer, ViewSubject
 from netkit.project.connections import Connections, lab_path
 from netkit.project.observing import OnlyViewing

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms import ssh
 from netkit.platforms.change import Change
+from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.driver import Candidate
+from netkit.platforms.eos.session import commands
 from netkit.platforms.nvue.driver import NvueDriver
 from netkit.platforms.nvue.patch import filled
 from netkit.platforms.secrets import SECRET, SecretResolver
@@ -181,3 +183,51 @@ def test_sonic_hides_secrets_whatever_it_refuses(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(DeviceError, match=SECRET) as caught:
             act()
         assert WORDS["LONG"] not in str(caught.value)
+
+
+BY_HAND = {
+    "eos": (
+        "snmp-server user noc G v3 auth sha hunter2",
+        "snmp-server user noc G v3 localized 8000 auth sha hunter2",
+        "snmp-server user noc G v3 auth sha hunter2 priv aes hunter2 access ACL",
+        "snmp-server user noc G remote 192.0.2.1 udp-port 162 v3 localized 80 auth md5 hunter2 priv des hunter2",
+        "snmp-server host 192.0.2.1 version 2c hunter2",
+        "snmp-server host 192.0.2.1 vrf MGMT traps version 2c hunter2 udp-port 162",
+        "interface Ethernet1\n   vrrp 1 ipv4 authentication md5 key-string 7 hunter2",
+    ),
+    "frr": (
+        "rocommunity  hunter2 default",
+        "com2sec -Cn ctx noc default hunter2",
+        "com2secunix noc /run/x hunter2",
+        "trap2sink 192.0.2.1 hunter2 162",
+        "trapcommunity hunter2",
+        "trapsess -v 3 -u noc -a SHA -A hunter2 192.0.2.1",
+        "createUser noc MD5 hunter2",
+        "createUser -e 0x80 noc SHA -l 0xhunter2",
+        "authcommunity log hunter2",
+        "proxy -v 2c -c hunter2 192.0.2.1 .1.3",
+        "usmUser 1 3 0x80 0x75 0x75 NULL .1.3 0xhunter2 .1.4 0xhunter2",
+        "defAuthPassphrase hunter2",
+    ),
+    "nvue": (
+        "- set: {service: {ntp: {mgmt: {key: {'1': {value: hunter2, type: md5}}}}}}",
+        "- set: {system: {snmp-server: {trap-destination: {192.0.2.1: {community-password: {hunter2: {}}}}}}}",
+    ),
+}
+FILES = {"eos": "eos.cfg", "frr": "snmpd.conf", "nvue": "startup.yaml"}
+
+
+@pytest.mark.parametrize(("platform", "text"), [(platform, text) for platform in BY_HAND for text in BY_HAND[platform]])
+def test_secrets_of_lines_by_hand_are_masked_where_a_plan_reads_them(platform: str, text: str) -> None:
+    """A plan shows what it removes: netkit owns everything about SNMP and time."""
+    file, wanted = FILES[platform], "sysContact noc\n" if platform == "frr" else ""
+    found = compare(MODELS[platform], {file: f"{text}\n{wanted}"}, {file: wanted})
+    assert found.changes
+    assert SECRET in str(found.changes)
+    assert "hunter2" not in str(found.changes)
+
+
+def test_eos_removes_a_line_whose_secret_is_masked_as_the_switch_has_it() -> None:
+    line = "snmp-server host 192.0.2.1 version 2c hunter2"
+    changes = compare(MODELS["eos"], {"eos.cfg": f"{line}\n"}, {"eos.cfg": ""}).changes
+    assert commands(changes, f"{line}\n", "") == [f"no {line}"]

@@ -9,7 +9,7 @@ from netkit.platforms.config import PRESENT, Config, Files
 from netkit.platforms.eos.routing import any_as, keeping, router
 from netkit.platforms.eos.strategy import RISKS, constraints, strategy
 from netkit.platforms.ownership import declared
-from netkit.platforms.secrets import SECRET
+from netkit.platforms.secrets import SECRET, masked_line
 
 FILE = "eos.cfg"
 
@@ -86,9 +86,12 @@ KEYED = (
 )
 
 USER = re.compile(r"(username \S+ .*?)secret .+")
-SNMP_USER = re.compile(r"(snmp-server user \S+ \S+ v3) (?:localized \S+ )?auth (\S+) \S+ priv (\S+) \S+")
+SNMP_USER = re.compile(
+    r"(snmp-server user \S+ \S+(?: remote \S+(?: udp-port \d+)?)? v3) (?:localized \S+ )?"
+    r"auth (\S+) \S+(?: priv (\S+) \S+)?(.*)"
+)
 SNMP_COMMUNITY = re.compile(r"snmp-server community \S+(.*)")
-OTHER_SECRET = re.compile(r"\b(password|secret|key|community-string)((?: \d+| md5| sha\d*| sha)*) \S+$")
+OTHER_SECRET = re.compile(r"\b(password|secret|key|key-string|community-string)((?: \d+| md5| sha\d*| sha)*) \S+$")
 DSCP_MAP = re.compile(r"qos map dscp ([\d ,-]+) to traffic-class (\d+)")
 ALLOWED = re.compile(r"(switchport trunk allowed vlan )([\d,-]+)")
 NEIGHBORS = re.compile(r"neighbor interface (\S+) (.+)")
@@ -115,12 +118,13 @@ def _normalised(line: str) -> Iterator[str]:
 
 def _without_secret(line: str) -> str:
     if found := SNMP_USER.fullmatch(line):
-        return f"{found[1]} auth {found[2]} {SECRET} priv {found[3]} {SECRET}"
+        return f"{found[1]} auth {found[2]} {SECRET}{f' priv {found[3]} {SECRET}' if found[3] else ''}{found[4]}"
     if found := SNMP_COMMUNITY.fullmatch(line):
         return f"snmp-server community {SECRET}{found[1]}"
     if found := USER.fullmatch(line):
         return f"{found[1]}secret {SECRET}"
-    return OTHER_SECRET.sub(rf"\1 {SECRET}", line)
+    text = OTHER_SECRET.sub(rf"\1 {SECRET}", line)
+    return masked_line(text) if text.startswith("snmp-server ") else text
 
 
 def vlans(text: str) -> str:

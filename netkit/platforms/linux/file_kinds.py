@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from netkit.platforms import config_lines
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.linux import netplan
-from netkit.platforms.secrets import SECRET
+from netkit.platforms.secrets import SECRET, masked_line
 
 # Sections that occur once for each object: one entry each, because they have no name.
 BLOCKS = frozenset({"[Route]", "[RoutingPolicyRule]", "[Address]", "[Neighbor]"})
@@ -20,7 +20,7 @@ Text = Callable[[Config, str], str]
 
 BODY = "(text)"
 ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
-SNMP_SECRETS = re.compile(r"^(createUser \S+ \S+) .*? (\S+) \S+$|^(r[ow]community6?) \S+(.*)$")
+SNMP_SECRETS = re.compile(r"^(createUser \S+ \S+) .*? (\S+) \S+$|^(r[ow]community6?) +\S+(.*)$")
 
 
 def parse_unit(text: str, file: str) -> dict[Path, str]:
@@ -74,7 +74,7 @@ def _snmp(line: str) -> Iterator[str]:
     elif found:
         yield f"{found[3]} {SECRET}{found[4]}"
     else:
-        yield line
+        yield masked_line(line)
 
 
 def _whole(text: str, file: str) -> dict[Path, str]:

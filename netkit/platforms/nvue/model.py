@@ -23,7 +23,7 @@ RANGED = frozenset({"interface", "neighbor", "vlan", "member"})
 # encrypt-aes <encrypt-id>`, in which each ID is the name of an object, as those of communities are.
 SECRET_KEYS = frozenset(
     {"readonly-community", "readwrite-community", "readonly-community-v6"}
-    | {"auth-md5", "auth-sha", "encrypt-aes", "encrypt-des"}
+    | {"auth-md5", "auth-sha", "encrypt-aes", "encrypt-des", "community-password"}
 )
 USERS = ("snmp-server", "username")
 """The path of SNMPv3 users below `service` or `system`. How a switch nests their secrets is unverified."""
@@ -55,7 +55,12 @@ def parse(files: Files) -> Config:
         # the root of a branch stays when everything below it is unset
         if path in parents or len(path) == 1:
             del tree[path]
-    return {path: SECRET if value and is_secret_name(path[-1]) else value for path, value in tree.items()}
+    return {path: SECRET if value and _is_secret(path) else value for path, value in tree.items()}
+
+
+def _is_secret(path: Path) -> bool:
+    is_key = path[-1] == "value" and path[-3:-2] == ("key",)  # of NTP
+    return is_key or is_secret_name(path[-1])
 
 
 def user_of(path: Path) -> Path:
