@@ -9,7 +9,7 @@ from netkit.cli.requests import RolloutRequest
 from netkit.deploy import DeviceResult, Journal, Options, Outcome
 from netkit.deploy.model import EventHandler
 from netkit.design import Fabric
-from netkit.errors import DeployError, Problem, UsageError
+from netkit.errors import NetkitError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.deploying import Deploying
 from netkit.report.history_text import outcome_text
@@ -130,7 +130,7 @@ def _taken_back(
             back, options = deploying.plan_rollback(failed, deploy.rollback_options(failed), "")
             with display(changing(back[0], options), is_stopping) as on_event:
                 found = deploying.undo(failed, options, journal, back, None, on_event, is_stopping)
-    except DeployError as error:
+    except NetkitError as error:
         for problem in error.problems:
             say(sys.stderr, f"not rolled back: {problem}\n")
         return outcome, ""

@@ -208,12 +208,13 @@ def plan_rollback(
     if outcome is None:
         raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit rollback {undone.run} ends it first"))
     states = {one.device: _left(one) for one in outcome.devices if one.state is not ConfigState.AS_BEFORE}
-    planned = {one.name for one in orders.plan.devices} | {one.name for one in orders.plan.unreachable}
-    if unknown := [name for name in states if name not in planned]:
+    planned = {one.name: one for one in orders.plan.devices}
+    known = {*planned, *(one.name for one in orders.plan.unreachable)}
+    if unknown := [name for name in states if name not in known]:
         raise DeployError(
             Problem(f"run {undone.run}: {unknown[0]!r} is not a device of its plan", "its files are damaged")
         )
-    found = {name: running for name in states if (running := undone.before(name)) is not None}
+    found = {name: running for name in states if name in planned and (running := undone.before(name)) is not None}
     for file, files in (("intended.json", orders.intended), ("owner.json", orders.owner or orders.intended)):
         if not found.keys() <= files.keys():
             raise DeployError(
@@ -235,7 +236,8 @@ def plan_rollback(
     gone_back = undone.gone_back()
     for device in outcome.devices:
         if device.device in found and (states[device.device] is ConfigState.UNKNOWN or device.device in gone_back):
-            current[device.device] = _read_running(connect, undone.run, device, found[device.device].version)
+            task = Task(planned[device.device], before[device.device])
+            current[device.device] = _read_running(connect, undone.run, device, task)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
     whole = planning.make(fabric, current, before, owner=owner, is_part=True)
     names = set(found) if limit is None else set(limit)
@@ -248,12 +250,12 @@ def _left(one: DeviceOutcome) -> ConfigState:
     return ConfigState.BOTH if is_refused else one.state
 
 
-def _read_running(connect: Connect, run: str, left: DeviceOutcome, version: str) -> Running | Unreachable:
-    """The actual configuration of a device that a run left in an unknown state."""
+def _read_running(connect: Connect, run: str, left: DeviceOutcome, task: Task) -> Running | Unreachable:
+    """The actual configuration of a device that a run left in an unknown state, if it can be parsed."""
     driver = connect(left.device)
     try:
         driver.open()
-        return Running(driver.running_files(), version)
+        return preflight.read_device(driver, task).running
     except AccessError as error:
         known = "; ".join(left.reasons) or "its change had begun"
         remedy = "an unconfirmed change reverts by itself; once the device answers, see netkit plan"

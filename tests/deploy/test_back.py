@@ -119,6 +119,29 @@ def test_unreachable_devices_are_listed_separately_and_the_others_rolled_back(*,
             assert outcome.exit_code == 4
 
 
+def test_a_device_whose_configuration_cannot_be_parsed_does_not_block_the_others() -> None:
+    with scene("rails") as found:
+        lost = "gpu05"
+
+        def strike(device: str, operation: str) -> None:
+            if (device, operation) == (lost, "rollback"):
+                found.devices[lost].pending = None
+                found.devices[lost].running["netplan.yaml"] = "network: [\n"
+
+        found.strike = strike
+        found.devices[lost].faults.append(Fault("commit_config", "half"))
+        journal = found.journal()
+        first = found.apply(journal)
+        one = first.device(lost)
+        assert one is not None
+        assert (one.result, one.state) == (DeviceResult.FAILED, ConfigState.UNKNOWN)
+        outcome = found.back(journal)
+        assert of(outcome, DeviceResult.DONE) == of(first, DeviceResult.DONE)
+        assert of(outcome, DeviceResult.UNREACHABLE) == [lost]
+        assert {name for name in found.devices if not found.is_as_before(name)} == {lost}
+        assert "its configuration cannot be parsed" in outcome_text(outcome)
+
+
 @pytest.mark.parametrize("is_automatic", [True, False])
 def test_a_switch_that_died_does_not_hold_up_the_routing_of_the_others(*, is_automatic: bool) -> None:
     with scene("drained") as found:
