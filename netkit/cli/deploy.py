@@ -164,7 +164,10 @@ def _ended(request: RollbackRequest, deploying: Deploying, undone: Journal) -> b
         say(sys.stderr, "nothing was changed\n")
         return False
     provenance = deploying.control.permitted(begun, orders.plan, undone.run, orders.options)
-    with deploying.locked(undone):
+    again = request.again(f"rollback {undone.run}")
+    with deploying.locked(undone), Interrupt(again, request.revert_s) as is_stopping:
         outcome = deploying.end(undone, provenance)
     say(sys.stderr, outcome_text(outcome))
-    return True
+    if is_stopping():
+        say(sys.stderr, f"not rolled back; to continue: {again}\n")
+    return not is_stopping()

@@ -205,11 +205,15 @@ class Journal:
                 handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
                 refuse_used(self.folder.parent, provenance.approval)
-            else:
+                return
+            try:
                 with os.fdopen(handle, "w", encoding="utf-8") as stream:
                     stream.write(self.run)
                     stream.flush()
                     os.fsync(stream.fileno())
+            except OSError:  # no run begins, so the approval is not used
+                file.unlink()
+                raise
 
     def _start(self, orders: Orders) -> None:
         with self._reporting(self.folder):

@@ -5,8 +5,16 @@ import pty
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+
+from netkit.cli import deploy
+from netkit.cli.requests import RollbackRequest
+from netkit.deploy import Outcome
 from netkit.terminal.interrupt import Interrupt
 from tests.command import ROOT, environment
 
@@ -89,3 +97,28 @@ def test_a_terminal_closed_twice_is_not_a_second_ctrl_c_and_nohup_continues() ->
             assert not is_stopping()
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_a_rollback_ends_the_run_before_it_in_order_and_then_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = list[str]()
+
+    def end(*_: object) -> Outcome:
+        os.kill(os.getpid(), signal.SIGINT)
+        ended.append("in order")
+        return Outcome("R", "ai1", ())
+
+    def anything(*_: object) -> Any:
+        return None
+
+    undone = SimpleNamespace(run="R", outcome=anything, orders=lambda: SimpleNamespace(plan=None, options=None))
+    control = SimpleNamespace(begun=anything, permitted=anything)
+    stub = SimpleNamespace(runs=tmp_path, control=control, end=end, locked=lambda _: nullcontext())
+    monkeypatch.setattr(deploy, "open_project", anything)
+    monkeypatch.setattr(deploy, "found_run", lambda *_: undone)
+    monkeypatch.setattr(deploy.Deploying, "of", lambda *_: stub)
+    assert deploy.rollback(RollbackRequest(tmp_path, run="R", yes=True)) == deploy.DECLINED
+    assert ended == ["in order"]
+    again = f"netkit rollback R --fabric {tmp_path}"
+    assert capsys.readouterr().err.endswith(f"not rolled back; to continue: {again}\n")

@@ -1,5 +1,6 @@
 """Approval by a second person, signed and verified by the real ssh-keygen."""
 
+import errno
 import json
 import os
 import signal
@@ -313,3 +314,24 @@ def test_an_approval_is_for_one_run(keys: Keys, plan: Plan, tmp_path: Path) -> N
         second.start(orders, provenance)
     again = judged(keys, approved(keys, plan), plan)
     second.start(orders, replace(provenance, approval=again))
+
+
+def test_a_run_that_finds_the_disk_full_uses_no_approval(
+    keys: Keys, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = judged(keys, approved(keys, plan), plan)
+    provenance = Provenance("deploy", NOW_S, "alice", 1000, "bastion", approval=given)
+    orders, fsync = Orders(plan, {}, None, Options()), os.fsync
+
+    def full(handle: int) -> None:
+        if str(Path(f"/proc/self/fd/{handle}").readlink()).endswith(given.id):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DeployError, match="no space left on device"):
+        Journal(tmp_path / "runs" / "1").start(orders, provenance)
+    monkeypatch.undo()
+    second = Journal(tmp_path / "runs" / "2")
+    second.start(orders, provenance)
+    assert second.provenance() == (provenance,)
