@@ -459,13 +459,21 @@ def known_provenance(journal: Journal) -> tuple[Provenance, ...]:
         return ()
 
 
+def run_folders(root: Path) -> list[Path]:
+    """The folders of the runs, newest first; OSError if they cannot be listed, so that none is overlooked."""
+    try:
+        return sorted((folder for folder in root.iterdir() if folder.is_dir()), reverse=True)
+    except FileNotFoundError:
+        return []
+
+
 def history(root: Path) -> tuple[RunSummary, ...]:
     """The runs in a folder, newest first; one that cannot be read is listed with its damage."""
     return tuple(_summaries(root))
 
 
 def _summaries(root: Path) -> Iterator[RunSummary]:
-    for folder in sorted(root.glob("*/"), reverse=True) if root.is_dir() else ():
+    for folder in run_folders(root):
         journal = Journal(folder)
         try:
             orders, outcome, entries = journal.orders(), journal.outcome(), journal.entries()
