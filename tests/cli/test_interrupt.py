@@ -14,7 +14,9 @@ import pytest
 
 from netkit.cli import deploy
 from netkit.cli.requests import RollbackRequest
+from netkit.cli.rollout import DECLINED
 from netkit.deploy import Outcome
+from netkit.project.deploying import Deploying
 from netkit.terminal.interrupt import Interrupt
 from tests.command import ROOT, environment
 
@@ -117,8 +119,8 @@ def test_a_rollback_ends_the_run_before_it_in_order_and_then_stops(
     stub = SimpleNamespace(runs=tmp_path, control=control, end=end, locked=lambda _: nullcontext())
     monkeypatch.setattr(deploy, "open_project", anything)
     monkeypatch.setattr(deploy, "found_run", lambda *_: undone)
-    monkeypatch.setattr(deploy.Deploying, "of", lambda *_: stub)
-    assert deploy.rollback(RollbackRequest(tmp_path, run="R", yes=True)) == deploy.DECLINED
+    monkeypatch.setattr(Deploying, "of", lambda *_: stub)
+    assert deploy.rollback(RollbackRequest(tmp_path, run="R", yes=True)) == DECLINED
     assert ended == ["in order"]
     again = f"netkit rollback R --fabric {tmp_path}"
     assert capsys.readouterr().err.endswith(f"not rolled back; to continue: {again}\n")
