@@ -32,14 +32,16 @@ class GroupView:
 
 def groups(plan: Plan, most_lines: int = MOST_LINES) -> Iterator[GroupView]:
     by_name = {device.name: device for device in plan.devices}
-    for names in plan.groups:
-        devices = [by_name[name] for name in names]
+    for group in plan.groups:
+        devices = [by_name[name] for name in group if name in by_name]  # since a plan file, some may not answer
+        if not devices:
+            continue
         first = max(devices, key=lambda device: len(device.changes))
         whole = list(sections((change, tuple(_lines(change))) for change in _visible(first.changes)))
         fitting = tuple(_fitting(whole, most_lines))
         blast = plan_of(plan, devices).blast
         yield GroupView(
-            names=names,
+            names=tuple(device.name for device in devices),
             first=first,
             sections=fitting,
             hidden=_size(whole) - _size(fitting),

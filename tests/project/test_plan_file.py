@@ -12,6 +12,7 @@ from netkit.plan import DevicePlan, Plan, UnreadDevice
 from netkit.plan.model import ReachabilityLoss
 from netkit.platforms.change import Risk
 from netkit.project.planning import as_now
+from netkit.report.plan_view import groups
 from tests.deploy.scene import Scene, scene
 
 
@@ -101,6 +102,7 @@ def test_a_device_that_does_not_answer_now_is_unreachable() -> None:
         plan, whole = as_now(found.plan, now, [name, *others])
         assert changing(plan) == others
         assert plan.unreachable == now.unreachable
+        assert {one for group in groups(plan) for one in group.names} == {*others}
         assert [one.name for one in whole.devices] == [one.name for one in found.plan.devices]
 
 
