@@ -2,6 +2,8 @@
 
 import copy
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 import pytest
@@ -343,3 +345,35 @@ def test_a_design_is_refused_exactly_when_bgp_would_make_a_valley(
             build(asked)
     else:
         build(asked)
+
+
+ECN = {"min_bytes": 200_000, "max_bytes": 900_000, "probability_percent": 40}
+NUMBERS: Values = {
+    "lossless": {
+        "ecn": dict.fromkeys((100, 200, 400, 800), ECN),
+        "headroom": {speed: {"xoff_bytes": 400_000} for speed in (200, 400)},
+        "watchdog": {"poll_ms": 200, "detection_polls": 3},
+        "pool_percent": 60,
+    },
+    "routing": {"bfd": {"interval_ms": 500, "multiplier": 4}, "keepalive_s": 5, "hold_s": 15, "max_paths": 32},
+}
+
+
+@FEW
+@given(intents(), st.sampled_from(["lossless", "routing"]))
+def test_other_numbers_design_the_same_fabric_without_a_new_design(values: Values, section: str) -> None:
+    changed = Intent.model_validate({**values, section: {**values.get(section, {}), **NUMBERS[section]}})
+    before = build(values)
+    expected, found = (
+        refused_or(make)
+        for make in (lambda: design.build(changed, CATALOG), lambda: design.with_numbers(before, changed, CATALOG))
+    )
+    assert found == expected
+
+
+def refused_or(make: Callable[[], Fabric]) -> Fabric | None:
+    """A fabric without its notes; None where it is refused."""
+    try:
+        return replace(make(), notes=())
+    except DesignError:
+        return None

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from netkit import design
 from netkit.adopt.fabric_values import Values
 from netkit.adopt.placement import Placement
-from netkit.adopt.proposal import Adoption, FoundIntent, validated
+from netkit.adopt.proposal import Adoption, FoundIntent, designed, validated
 from netkit.adopt.table_rows import Row
 from netkit.design import Fabric
+from netkit.design.select import Device
 from netkit.errors import NetkitError
 from netkit.platforms import PLATFORMS, version_key
 from netkit.platforms.compare import MODELS, ConfigComparison, compare
@@ -33,7 +34,19 @@ def fitted(source: Adoption, proposal: FoundIntent, files: Mapping[str, Files], 
     """Return the proposal with the alternatives that differ least from what the devices run."""
     values, fabric, tables = proposal.values, proposal.fabric, dict(proposal.tables)
     sample = _sample(fabric, proposal.placement, files)
-    least = _distance(fabric, sample, files, engine)
+    known: dict[object, int] = {}
+
+    def distance(fabric: Fabric) -> int:
+        """The number of changes of the sample; what is rendered as before is not compared again."""
+        total = 0
+        for device, intended in rendered(fabric, sample, files, engine):
+            key = device.name, *intended.items()
+            if key not in known:
+                known[key] = len(compare(MODELS[device.platform], files[device.name], intended).changes)
+            total += known[key]
+        return total
+
+    least = distance(fabric)
     named = _named_versions(source, proposal)
     for choice in _choices(proposal):
         if not named.isdisjoint((choice.path, choice.path[:-1])):
@@ -42,16 +55,17 @@ def fitted(source: Adoption, proposal: FoundIntent, files: Mapping[str, Files], 
             break
         tried = {repr(_at(values, choice.path)): (least, values, tables, fabric)}
         for alternative in choice.alternatives:
+            if repr(alternative) in tried:
+                continue
             if choice.path[0] == "tables":
                 changed, rows = values, {**tables, "devices": _with_version(tables, choice.path[1:], alternative)}
             else:
                 changed, rows = _with(values, choice.path, alternative), tables
             try:
-                other = design.build(validated(changed, rows), source.catalog)
+                other = designed(source, changed, rows)
             except NetkitError:
                 continue
-            distance = _distance(other, sample, files, engine)
-            tried.setdefault(repr(alternative), (distance, changed, rows, other))
+            tried[repr(alternative)] = distance(other), changed, rows, other
         least, values, tables, fabric = min(tried.values(), key=lambda one: one[0])
     guesses = (*proposal.guesses, *_versions(values, tables, named))
     intent = validated(values, tables)
@@ -68,15 +82,17 @@ def compared(
     fabric: Fabric, names: Iterable[str], files: Mapping[str, Files], engine: Engine
 ) -> Iterator[tuple[str, ConfigComparison]]:
     """Compare what devices run with what the fabric renders for them."""
-    devices = [device for device in (fabric.device(name) for name in names) if device]
-    for one in render(fabric, devices, engine):
-        device = fabric.device(one.device)
-        if device and one.device in files:
-            yield one.device, compare(MODELS[device.platform], files[one.device], one.files)
+    for device, intended in rendered(fabric, names, files, engine):
+        yield device.name, compare(MODELS[device.platform], files[device.name], intended)
 
 
-def _distance(fabric: Fabric, sample: Sequence[str], files: Mapping[str, Files], engine: Engine) -> int:
-    return sum(len(comparison.changes) for _, comparison in compared(fabric, sample, files, engine))
+def rendered(
+    fabric: Fabric, names: Iterable[str], files: Mapping[str, Files], engine: Engine
+) -> Iterator[tuple[Device, Files]]:
+    """Yield the devices that have files, with what the fabric renders for them."""
+    devices = {name: device for name in names if name in files and (device := fabric.device(name))}
+    for one in render(fabric, devices.values(), engine):
+        yield devices[one.device], one.files
 
 
 def _sample(fabric: Fabric, placement: Placement, files: Mapping[str, Files]) -> list[str]:
@@ -125,27 +141,23 @@ def without_effect(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each number of the intent whose lines are all in `leave`, with the roles of such devices."""
     values = proposal.values | {"leave": list(leave)}
-    sample = _sample(proposal.fabric, proposal.placement, files)
-
-    def rendered(changed: Values) -> Mapping[str, Files]:
-        fabric = design.build(validated(changed, proposal.tables), source.catalog)
-        devices = [device for name in sample if name in files and (device := fabric.device(name))]
-        return {one.device: one.files for one in render(fabric, devices, engine)}
-
-    before = rendered(values)
+    fabric = designed(source, values, proposal.tables)
+    sample = _sample(fabric, proposal.placement, files)
+    before = {device.name: text for device, text in rendered(fabric, sample, files, engine)}
     for path, number in _numbers({key: values.get(key) for key in ("lossless", "routing")}):
         for other in (number + 1, number - 1, 2 * number):
             try:
-                after = rendered(_with(values, path, other))
+                intent = validated(_with(values, path, other), proposal.tables)
+                changed = design.with_numbers(fabric, intent, source.catalog)
+                after = list(rendered(changed, sample, files, engine))
             except NetkitError:
                 continue
-            models = {name: MODELS[device.platform] for name in after if (device := proposal.fabric.device(name))}
             idle = [
-                proposal.placement.places[name].role
-                for name, model in models.items()
-                if name in proposal.placement.places
-                and after[name] != before[name]
-                and not compare(model, files[name], after[name]).changes
+                proposal.placement.places[device.name].role
+                for device, text in after
+                if device.name in proposal.placement.places
+                and text != before[device.name]
+                and not compare(MODELS[device.platform], files[device.name], text).changes
             ]
             if idle:
                 yield ".".join(map(str, path)), list(dict.fromkeys(idle))

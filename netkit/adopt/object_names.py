@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from netkit import design
 from netkit.adopt.fit import compared
-from netkit.adopt.proposal import Adoption, FoundIntent, validated
+from netkit.adopt.proposal import Adoption, FoundIntent, designed, validated
 from netkit.design.fabric import Role
 from netkit.errors import NetkitError
 from netkit.platforms.compare import MODELS
@@ -58,8 +57,8 @@ def _with(source: Adoption, proposal: FoundIntent, names: Mapping[Role, Names]) 
     if all(tier.get("object_names", {}) == changed[role]["object_names"] for role, tier in tiers.items()):
         return proposal
     values = proposal.values | {"switches": changed}
-    intent = validated(values, proposal.tables)
-    return replace(proposal, values=values, intent=intent, fabric=design.build(intent, source.catalog))
+    fabric, intent = designed(source, values, proposal.tables), validated(values, proposal.tables)
+    return replace(proposal, values=values, intent=intent, fabric=fabric)
 
 
 def _tiers(proposal: FoundIntent) -> dict[Role, dict[str, object]]:

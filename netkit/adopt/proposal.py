@@ -142,7 +142,7 @@ def _proposal(
     if "asn" in tables.get("devices", [{}])[0]:
         values = values | {"pools": _without(values["pools"], "asn_base")}
     # Cables and NICs are found by names, so they are compared once the devices have theirs.
-    named = design.build(validated(values, tables), source.catalog) if tables else bare
+    named = designed(source, values, tables) if tables else bare
     cables = [*rows["cables"], *installed.unseen_cables(rows["cables"], named)]
     nics = [*rows["nics"], *installed.unseen_nics(rows["nics"], named)]
     tables |= needed({"cables": cables, "nics": nics}, named)
@@ -153,12 +153,11 @@ def _proposal(
     placement = replace(placement, left_out=left_out)
     peers = externals(source.survey, hardware, in_networks, guesses)
     values = _with_accepted(source, values, ("external",), peers, tables, guesses)
-    intent = validated(values, tables)
-    fabric = design.build(intent, source.catalog)
+    fabric = designed(source, values, tables)
     if static := static_routes(source.survey, fabric):
         values = _with_accepted(source, values, ("routing", "static"), static, tables, guesses)
-        intent = validated(values, tables)
-        fabric = design.build(intent, source.catalog)
+        fabric = designed(source, values, tables)
+    intent = validated(values, tables)
     return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found), unattached)
 
 
@@ -171,7 +170,7 @@ def _with_networks(
     for entry in beside.entries:
         changed = values | {"networks": [*kept, entry]}
         try:
-            fabric = design.build(validated(changed, tables), source.catalog)
+            fabric = designed(source, changed, tables)
         except NetkitError as error:
             own = f"{entry['name']}: "
             guesses.found = [one for one in guesses.found if one[0] != "networks" or not one[1].startswith(own)]
@@ -195,7 +194,7 @@ def _with_accepted(
         section: object = {**_without(values[key[0]], key[1]), key[1]: entries} if key[1:] else entries
         changed = values | {key[0]: section}
         try:
-            fabric = design.build(validated(changed, tables), source.catalog)
+            fabric = designed(source, changed, tables)
             list(render(fabric, [switch for switch in fabric.switches if switch.external], Engine()))
         except NetkitError as error:
             at = len(key)
@@ -228,7 +227,7 @@ def _bare(source: Adoption, values: Values, guesses: Assumptions) -> tuple[Fabri
     """Design without tables: pools without room for all are widened, management and settings that are refused left."""
     while True:
         try:
-            return design.build(validated(values, {}), source.catalog), values
+            return designed(source, values, {}), values
         except DesignError as error:
             short = {problem.path[:2]: problem.message for problem in error.problems}
             pools = values["pools"]
@@ -265,6 +264,11 @@ def validated(values: Values, tables: Mapping[str, list[Row]]) -> Intent:
             replace(one, message=f"{'.'.join(map(str, one.path))}: {one.message}", path=())
             for one in complaint.problems(error.errors(include_url=False))
         ) from None
+
+
+def designed(source: Adoption, values: Values, tables: Mapping[str, list[Row]]) -> Fabric:
+    """The fabric that values and tables design, without notes."""
+    return design.build(validated(values, tables), source.catalog, has_notes=False)
 
 
 def _values(

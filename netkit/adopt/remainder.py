@@ -25,7 +25,7 @@ def rules(fabric: Fabric, differing: Mapping[str, Iterable[Path]]) -> list[Rule]
     devices: dict[str, list[str]] = defaultdict(list)
     for name, paths in differing.items():
         for path in paths:
-            if written := _written(path):
+            if written := written_path(path):
                 devices[written].append(name)
     entries = [(devices_of, path) for path, names in devices.items() for devices_of in expressions(fabric, names)]
     entries.sort(key=lambda one: (one[0], natural(tuple(one[1].split(SEPARATOR)))))
@@ -53,7 +53,7 @@ def tops(comparison: ConfigComparison) -> list[Path]:
     return sorted(found, key=natural)
 
 
-def _written(path: Path) -> str:
+def written_path(path: Path) -> str:
     """Write a path with its own marks of patterns escaped; empty if `leave` cannot express it."""
     text = SEPARATOR.join(PATTERN.sub(r"[\1]", part) for part in path)
     try:

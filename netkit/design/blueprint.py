@@ -265,11 +265,7 @@ class Blueprint:
             if split is None:
                 raise ValueError(f"the {tier} tier has no {role} ports")
             designed = Cable(media, hardware.media[media].kind, length)
-            given = self.intent.lossless.headroom.get(split.speed_gbps)
-            given_bytes = given.xoff_bytes if given else None
-            room = lossless.choose(hardware.models[tier], split, designed, hardware.mtu_bytes, given_bytes)
-            thresholds = lossless.ecn(self.intent.lossless, split.speed_gbps)
-            self._profiles[key] = PortProfile(
-                role, split, hardware.mtu_bytes, FEC[split.speed_gbps], designed, thresholds, room
-            )
+            model, mtu = hardware.models[tier], hardware.mtu_bytes
+            thresholds, room = lossless.of_ports(self.intent, model, split, designed, mtu)
+            self._profiles[key] = PortProfile(role, split, mtu, FEC[split.speed_gbps], designed, thresholds, room)
         return self._profiles[key]

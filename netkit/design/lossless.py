@@ -69,6 +69,15 @@ def ecn(lossless: Lossless, speed_gbps: int) -> EcnThresholds:
     return EcnThresholds(ECN_MIN_US * bytes_per_us, ECN_MAX_US * bytes_per_us, 100)
 
 
+def of_ports(
+    intent: Intent, model: SwitchModel, split: Split, cable: Cable, mtu_bytes: int
+) -> tuple[EcnThresholds, Headroom | None]:
+    """The ECN thresholds and the headroom of ports of one kind."""
+    given = intent.lossless.headroom.get(split.speed_gbps)
+    room = choose(model, split, cable, mtu_bytes, given.xoff_bytes if given else None)
+    return ecn(intent.lossless, split.speed_gbps), room
+
+
 def problems(intent: Intent) -> Iterator[Problem]:
     """Yield every number that would not be lossless, or would differ between switch and host."""
     for speed, thresholds in intent.lossless.ecn.items():

@@ -153,6 +153,13 @@ def rules_text(leave: Iterable[str], own: Iterable[str], static: Iterable[str] =
     return yaml.safe_dump(rules, sort_keys=False, width=4096) if any(rules.values()) else ""
 
 
+def leaving(files: Files, paths: Iterable[str]) -> Files:
+    """Files whose rules leave these paths besides."""
+    found = {key: [SEPARATOR.join(path) for path in known] for key, known in _paths(files.get(OWN_RULES, "{}")).items()}
+    leave = (*found.get("leave", ()), *paths)
+    return {**files, OWN_RULES: rules_text(leave, found.get("own", ()), found.get("static", ()))}
+
+
 def with_rules(files: Files, owner: Files | None) -> Files:
     """Files with the rules of those that define ownership: a rollback respects `leave` too."""
     return {**files, OWN_RULES: owner[OWN_RULES]} if owner is not None and OWN_RULES in owner else files

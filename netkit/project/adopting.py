@@ -1,15 +1,15 @@
 """`netkit adopt`: saved configurations → a folder with the intent of the fabric that runs them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from netkit import adopt, design
+from netkit import adopt
 from netkit.adopt import document, remainder
-from netkit.adopt.fit import compared, fitted, without_effect
+from netkit.adopt.fit import fitted, rendered, without_effect
 from netkit.adopt.links import End
 from netkit.adopt.object_names import with_names
-from netkit.adopt.proposal import Adoption, FoundIntent, propose, validated
+from netkit.adopt.proposal import Adoption, FoundIntent, propose
 from netkit.adopt.survey import SurveyedSwitch
 from netkit.design.fabric import Host
 from netkit.errors import OutputError, Problem, UsageError
@@ -18,8 +18,10 @@ from netkit.intent import csv_table, scaffold
 from netkit.intent.load import FABRIC_FILE
 from netkit.intent.model import Tables
 from netkit.plan import Running
+from netkit.platforms import compare
 from netkit.platforms.config import Files
 from netkit.platforms.config import Path as ConfigPath
+from netkit.platforms.ownership import leaving
 from netkit.project.planning import saved
 from netkit.project.project import MODELS, TEMPLATES, beside
 from netkit.project.rendering import bounded
@@ -79,11 +81,11 @@ def adopted(
         proposal = with_names(source, propose(source), files, engine)
         # A release is chosen by what differs, and profiles differ as a whole until they have their names.
         proposal = with_names(source, fitted(source, proposal, files, engine), files, engine)
-        differing = dict(_differing(source.survey.switches, proposal, files, engine))
-        rules = remainder.rules(proposal.fabric, differing)
-        remaining = _remaining(source, proposal, rules, files, engine) if differing else {}
-        idle = dict(without_effect(source, proposal, rules, files, engine) if differing else ())
+        found = {one.device: one for one in _differences(source.survey.switches, proposal, files, engine)}
+        rules = remainder.rules(proposal.fabric, {name: one.paths for name, one in found.items()})
+        idle = dict(without_effect(source, proposal, rules, files, engine) if found else ())
     conflicts = tuple(_conflicts(proposal, truth)) if records else ()
+    remaining = {name: one.remaining for name, one in found.items() if one.remaining}
     return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts, idle)
 
 
@@ -104,35 +106,33 @@ def _conflicts(proposal: FoundIntent, truth: TruthRecords) -> Iterator[str]:
                 yield f"{' '.join(near)} leads to {' '.join(recorded)} in it, and to {' '.join(far)} by {link.origin}"
 
 
-def _differing(
+@dataclass(frozen=True, slots=True)
+class AdoptedDifference:
+    """What a device runs differently from the intent."""
+
+    device: str
+    paths: Sequence[ConfigPath]
+    remaining: int
+    """Number of changes once these paths are left."""
+
+
+def _differences(
     switches: Mapping[str, SurveyedSwitch], proposal: FoundIntent, files: Mapping[str, Files], engine: Engine
-) -> Iterator[tuple[str, list[ConfigPath]]]:
-    for device, comparison in compared(proposal.fabric, proposal.fabric.names, files, engine):
+) -> Iterator[AdoptedDifference]:
+    for device, intended in rendered(proposal.fabric, proposal.fabric.names, files, engine):
+        model, running = compare.MODELS[device.platform], files[device.name]
+        comparison = compare.compare(model, running, intended)
         paths = remainder.tops(comparison) if comparison.changes else []
-        if switch := switches.get(device):
+        if switch := switches.get(device.name):
             made = switch.existing.generated
             paths = [*made, *(path for path in paths if not any(path[: len(one)] == one for one in made))]
-        if isinstance(proposal.fabric.device(device), Host):
+        if isinstance(device, Host):
             # A deploy would add netkit's files beside those that now do the same.
             paths += [(file,) for file in comparison.not_read]
         if paths:
-            yield device, paths
-
-
-def _remaining(
-    source: Adoption,
-    proposal: FoundIntent,
-    rules: Iterable[remainder.Rule],
-    files: Mapping[str, Files],
-    engine: Engine,
-) -> dict[str, int]:
-    intent = validated(proposal.values | {"leave": list(rules)}, proposal.tables)
-    fabric = design.build(intent, source.catalog)
-    return {
-        device: len(comparison.changes)
-        for device, comparison in compared(fabric, fabric.names, files, engine)
-        if comparison.changes
-    }
+            # Compared again at once, while both configurations are still parsed.
+            left = leaving(intended, filter(None, map(remainder.written_path, paths)))
+            yield AdoptedDifference(device.name, paths, len(compare.compare(model, running, left).changes))
 
 
 def write(found: Adopted, folder: Path) -> dict[Path, int]:
