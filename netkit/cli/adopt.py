@@ -47,7 +47,8 @@ def run(
     missed = _read(folder, out, devices, lab, limit) if devices or lab else {}
     files = _limited(dict(adopting.files_in(folder)), limit, folder)
     heard = folder / adopting.NEIGHBORS
-    neighbors = (_cables(heard) if heard.is_file() else {}) | (_cables(cables) if cables else {})
+    listed = _cables(cables) if cables else {}
+    neighbors = adopting.known_cables(listed, _cables(heard) if heard.is_file() else {})
     records = _records(out) if truth else None
     found = adopting.adopted(name or _name(out), files, neighbors, out, records)
     written = adopting.write(found, out)
@@ -78,7 +79,7 @@ def _read(folder: Path, out: Path, devices: Path | None, lab: str, limit: str) -
         raise OutputError(Problem(f"{folder} cannot be created: {error.strerror}", "name another folder")) from None
     for device, text in found.texts.items():
         write_whole(folder / f"{device}{adopting.BACKUP_SUFFIX}", text)
-    csv_table.write(folder / adopting.NEIGHBORS, CableEntry, found.cables, unadopted.COLUMNS)
+    adopting.save_neighbors(folder / adopting.NEIGHBORS, found.texts, found.cables)
     for device, reason in found.missed.items():
         sys.stderr.write(f"not read: {device}: {reason}\n")
     if not found.texts:

@@ -1,6 +1,6 @@
 """`netkit adopt`: saved configurations → a folder with the intent of the fabric that runs them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog
 from netkit.intent import csv_table, scaffold
 from netkit.intent.load import FABRIC_FILE
-from netkit.intent.model import Tables
+from netkit.intent.model import CableEntry, Tables
 from netkit.plan import Running
 from netkit.platforms import compare
 from netkit.platforms.config import Files
@@ -31,6 +31,7 @@ from netkit.truth.difference import DeviceRecord, TruthRecords
 BACKUP_SUFFIX = ".conf"
 NEIGHBORS = "neighbors.csv"
 """File of LLDP neighbours beside the saved configurations, with the columns of a list of cables."""
+COLUMNS = ("device", "port", "peer", "peer_port")
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,32 @@ def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
         raise UsageError(Problem(f"{folder} is not a folder", "name one with a folder or a backup for each device"))
     folders = {entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")}
     backups = {entry.stem for entry in folder.iterdir() if entry.is_file() and entry.suffix == BACKUP_SUFFIX}
+    if twice := sorted(folders & backups):
+        name = twice[0]
+        message = f"{name} is there twice, as a folder and as {name}{BACKUP_SUFFIX}"
+        raise UsageError(Problem(message, "delete the older one of the two", file=str(folder)))
     for name in sorted(folders | backups):
         found = saved(folder, (name,))[name]
         if isinstance(found, Running):
             yield name, {file: text for file, text in found.files.items() if text is not None}
+
+
+def save_neighbors(file: Path, devices: Container[str], cables: Iterable[Mapping[str, str]]) -> None:
+    """Write the neighbours of devices that were read; those of others stay."""
+    earlier = csv_table.read(file, CableEntry).rows if file.is_file() else []
+    kept = ({column: row.get(column) for column in COLUMNS} for row in earlier if row.get("device") not in devices)
+    csv_table.write(file, CableEntry, [*kept, *cables], COLUMNS)
+
+
+def known_cables(*sources: Mapping[End, End]) -> dict[End, End]:
+    """The cables of several sources; each source comes before those after it, at both ends of a cable."""
+    found: dict[End, End] = {}
+    ends: set[End] = set()
+    for source in sources:
+        new = {near: far for near, far in source.items() if near not in ends and far not in ends}
+        found |= new
+        ends.update(new, new.values())
+    return found
 
 
 def adopted(
@@ -74,7 +97,7 @@ def adopted(
     """
     truth = records or TruthRecords({}, {})
     known = {device.name: _of_truth(device) for device in truth.devices.values()}
-    heard = {**truth.peers, **neighbors}
+    heard = known_cables(neighbors, truth.peers)
     source = Adoption(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), heard, known)
     engine = Engine(beside(folder, TEMPLATES))
     with bounded():

@@ -23,12 +23,12 @@ from netkit.platforms.compare import MODELS
 from netkit.platforms.existing import VERSION
 from netkit.platforms.secrets import masked_line
 from netkit.platforms.view import Viewer, ViewSubject
+from netkit.project.adopting import COLUMNS
 from netkit.project.connections import Connections, lab_path
 from netkit.project.observing import OnlyViewing
 from netkit.project.project import Feedback
 
 READING = "reading"
-COLUMNS = ("device", "port", "peer", "peer_port")
 WANTED = frozenset({"neighbors", "interfaces"})
 HOST_FILES = """\
 for file in /etc/netplan/*.yaml /etc/systemd/network/*.network /etc/systemd/network/*.link /etc/udev/rules.d/*.rules \

@@ -10,6 +10,7 @@ from netkit.adopt.links import find_links
 from netkit.adopt.survey import survey
 from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor
+from netkit.project.adopting import save_neighbors
 from netkit.project.unadopted import cables
 from tests import intents
 from tests.adopt.test_round_trip import files_of
@@ -73,6 +74,18 @@ def test_neighbours_become_cables() -> None:
         ("leaf01", "Ethernet4", "spine01", "swp1s0"),
         ("spine01", "swp1s0", "leaf01", "Ethernet0"),
     ]
+
+
+def test_devices_read_in_turns_keep_their_neighbours(tmp_path: Path) -> None:
+    file = tmp_path / "neighbors.csv"
+
+    def row(device: str, peer: str) -> dict[str, str]:
+        return {"device": device, "port": "swp1", "peer": peer, "peer_port": "swp9"}
+
+    save_neighbors(file, {"leaf01", "leaf02"}, [row("leaf01", "spine01"), row("leaf02", "spine01")])
+    save_neighbors(file, {"leaf02", "spine02"}, [row("spine02", "leaf02")])
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert lines == ["device,port,peer,peer_port", "leaf01,swp1,spine01,swp9", "spine02,swp1,leaf02,swp9"]
 
 
 MAC = "b8:3f:d2:00:00:01"

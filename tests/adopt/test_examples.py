@@ -98,6 +98,10 @@ def test_what_cannot_be_adopted_is_refused(tmp_path: Path) -> None:
     assert_refused(run("adopt", text, "--out", out), "no switch has a port towards a host", "add the files of leaves")
     saved = rendered(INVENTORY / "reference", tmp_path / "saved")
     assert_refused(run("adopt", saved, "--out", out, "--limit", "leaf9*"), "matches no device in", "names and globs")
+    backup = saved / "spine01.conf"
+    backup.write_text("==> frr.conf <==\n", encoding="utf-8")
+    assert_refused(run("adopt", saved, "--out", out), "spine01 is there twice", "delete the older one")
+    backup.unlink()
     cables = tmp_path / "cables.csv"
     cables.write_text("device,port,peer\nleaf01,swp1,spine01\n", encoding="utf-8")
     assert_refused(run("adopt", saved, "--out", out, "--cables", cables), "has no port at one end", "peer_port")

@@ -85,3 +85,15 @@ def test_the_command_reads_a_netbox(tmp_path: Path) -> None:
     values = yaml.safe_load((out / "fabric.yaml").read_text(encoding="utf-8"))
     assert values["tables"]["devices"] == "devices.csv"
     assert "MT01" in (out / "devices.csv").read_text(encoding="utf-8")
+
+
+def test_lldp_of_one_end_takes_precedence_over_the_source_at_both() -> None:
+    """A switch hears two NICs of one subnet at the ports that the source has the other way round."""
+    fabric = intents.fabric(intents.on_platform("sonic", "202411", {"attachment": "vlan"}))
+    leaf = fabric.switch("leaf01")
+    one, other = leaf.host_ports[:2]
+    heard = {(leaf.name, one.name): (other.peer, other.peer_port), (leaf.name, other.name): (one.peer, one.peer_port)}
+    found = adopted("again", undescribed(files_of(fabric)), heard, Path(), of_fabric(fabric))
+    cables = {(link.near, link.far, link.origin) for link in found.proposal.links.hosts if link.far in heard}
+    assert cables == {(far, near, "lldp") for near, far in heard.items()}
+    assert len(found.conflicts) == 2 * len(heard)
