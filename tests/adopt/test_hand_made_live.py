@@ -1,5 +1,6 @@
 """Switches of a lab configured by hand: the plan after adoption is empty; then one number changes and nothing else."""
 
+import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ from netkit.design import Fabric
 from netkit.intent import csv_table
 from netkit.intent.model import CableEntry
 from netkit.lab.folder import LabFolder, ask_keeper
+from netkit.project.project import Project
+from netkit.truth.source import exported
 from tests import intents
 from tests.adopt.by_hand import BY_HAND, MIN_BYTES
 from tests.cli.site import Site
@@ -23,6 +26,8 @@ from tests.deploy.rolling import INTERVAL_S, addresses, pair_call
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 from tests.lanes import daily
 from tests.platforms.samples import files_of
+from tests.truth.stand_in import TOKEN, NetBox, served
+from tests.truth.test_export import api_of, point_to
 
 pytestmark = needs_lab
 
@@ -124,6 +129,41 @@ def booted(
 
 def configurations(nos: Nos, lab: RunningLab, fabric: Fabric) -> Mapping[str, list[str]]:
     return {one.name: lab.shell(one.name, nos.show).splitlines() for one in fabric.switches}
+
+
+def test_devices_read_in_turns_files_and_a_source_of_truth_are_one_fabric(
+    booted: tuple[Nos, Fabric, RunningLab], tmp_path: Path
+) -> None:
+    """Two hosts are cabled differently in the source; one spine is not reached, and has a file instead."""
+    nos, fabric, lab = booted
+    site = Site(lab, tmp_path)
+    saved, own, last = tmp_path / "saved", tmp_path / "own", fabric.tier("spine")[-1]
+    until(lambda: is_heard(lab, fabric, tmp_path / "tried"), "LLDP between all devices")
+    for turn, limit in (("lower", "leaf*,gpu*"), ("upper", fabric.tier("spine")[0].name)):
+        run("adopt", saved, f"--lab={lab.name}", "--limit", limit, "--out", tmp_path / turn, **site.changes)
+    (saved / last.name).mkdir()
+    for file, text in BY_HAND[nos.name](last, fabric).items():
+        (saved / last.name / file).write_text(text, encoding="utf-8")
+
+    one, other = fabric.tier("leaf")[0].host_ports[:2]
+    swapped = [
+        {"device": near.peer, "port": near.peer_port, "peer": fabric.tier("leaf")[0].name, "peer_port": far.name}
+        for near, far in ((one, other), (other, one))
+    ]
+    values = on_platform(nos.name, intent(purpose="lab", host_routes="supernet"), version=nos.version, model=nos.model)
+    own.mkdir()
+    with served(NetBox()) as source:
+        exported(api_of(source), intents.fabric({**values, "tables": {"cables": swapped}}), writes=True)
+        point_to(source, own)
+        done = run("adopt", saved, "--out", own, "--truth", "--format", "json", **site.changes, TRUTH_TOKEN=TOKEN)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    found = json.loads(done.stdout)
+    assert (found["remaining_changes"], found["not_adopted"], found["unknown_ends"]) == ({}, {}, [])
+    assert len(found["conflicts"]) == 2 * len(swapped)
+    links = {(link.device, link.port, link.peer, link.peer_port) for link in Project.open(own).fabric.links()}
+    assert links == {(link.device, link.port, link.peer, link.peer_port) for link in fabric.links()}
+    planned = site.real(own, "plan", f"--lab={lab.name}")
+    assert planned.stdout.splitlines()[0] == f"own: nothing to change on {len(fabric.names)} devices", planned.stdout
 
 
 def test_numbers_change_and_nothing_else(booted: tuple[Nos, Fabric, RunningLab], tmp_path: Path) -> None:
