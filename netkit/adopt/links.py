@@ -70,10 +70,14 @@ class _Search:
         }
         hosts = survey.hosts.values()
         macs = {nic.mac.lower(): (host.name, nic.interface) for host in hosts for nic in host.existing.nics}
-        named = {
-            near: macs.get(port.lower()) or (self._device(system) or system, port)
-            for near, (system, port) in neighbors.items()
+        aliases = {
+            (switch.name, port.alias): (switch.name, name)
+            for switch in survey.switches.values()
+            for name, port in switch.ports.items()
+            if port.alias
         }
+        far_ends = {near: (self._device(system) or system, port) for near, (system, port) in neighbors.items()}
+        named = {near: macs.get(far[1].lower()) or aliases.get(far, far) for near, far in far_ends.items()}
         self.neighbors = {far: near for near, far in named.items()} | named
         self.taken: dict[End, FoundLink] = {}
         switches = survey.switches.values()

@@ -58,6 +58,8 @@ class ExistingPort:
     """Headroom that is given, not computed by the switch."""
     denied: tuple[tuple[int, str, str], ...] = ()
     """(number, source, destination) of what its access list drops; none where that does anything else."""
+    alias: str = ""
+    """Its other name, which the switch announces by LLDP."""
 
 
 @dataclass(frozen=True, slots=True)

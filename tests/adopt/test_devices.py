@@ -1,5 +1,6 @@
 """Devices that are read for an adoption: lists that are wrong, devices that do not answer, and what LLDP says."""
 
+import json
 import socket
 from pathlib import Path
 
@@ -107,3 +108,17 @@ def test_a_nic_is_known_by_its_mac_address_and_a_switch_by_its_hostname() -> Non
     for heard in ({near: (leaf.name, port)}, {far: ("gpu01", MAC.upper())}):
         links = find_links(survey(files.items()), heard).hosts
         assert [(link.near, link.far) for link in links if link.origin == "lldp"] == [(near, far)]
+
+
+def test_a_port_is_known_by_the_alias_in_the_file_of_its_switch() -> None:
+    """The switch that announces it was read in another turn, or not at all."""
+    fabric = intents.fabric(intents.on_platform("sonic", "202411", {"attachment": "vlan"}))
+    files = files_of(fabric)
+    link = next(link for link in fabric.links() if link.kind == "spine")
+    near, far = (link.device, link.port), (link.peer, link.peer_port)
+    alias = json.loads(files[link.peer]["config_db.json"])["PORT"][link.peer_port]["alias"]
+    undescribed = {
+        name: {file: text.replace("description", "other") for file, text in own.items()} for name, own in files.items()
+    }
+    (found,) = find_links(survey(undescribed.items()), {near: (link.peer, alias)}).switches
+    assert (set(found.ends), found.origin) == ({near, far}, "lldp")

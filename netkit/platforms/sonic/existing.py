@@ -243,6 +243,7 @@ class _Ports:
                 ecn=next(filter(None, (self._ecn(name, queue) for queue in lossless)), None),
                 xoff_bytes=self.headroom.get(name),
                 denied=_denied(self.tables, name),
+                alias=row.get("alias", ""),
             )
 
     def _untagged(self) -> Iterator[tuple[str, int]]:
