@@ -1,7 +1,7 @@
 """The addresses of hosts: their routing tables, and groups that are equivalent in every state of the network."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric
@@ -145,17 +145,14 @@ def _rows(
     return rows
 
 
-def address_groups(
-    nics: Iterable[NicTables], origins: Mapping[tuple[str, int], frozenset[Prefix]]
-) -> Iterator[AddressGroup]:
-    """Group addresses at the same leaf that the same announcements cover, and whose hosts treat them alike."""
-    covers: dict[str, set[Prefix]] = defaultdict(set)
-    for (name, _), prefixes in origins.items():
-        covers[name] |= prefixes
+def address_groups(nics: Iterable[NicTables], prefixes: Collection[Prefix]) -> Iterator[AddressGroup]:
+    """Group addresses at the same leaf that the same prefixes cover, and whose hosts treat them alike."""
+    lengths = {length for _, length in prefixes}
     found: dict[object, list[NicTables]] = defaultdict(list)
     for nic in nics:
         number = number_of(nic.address)
-        cover = frozenset(one for one in covers[nic.leaf] if network_address(number, one[1]) == one[0])
+        covering = ((network_address(number, length), length) for length in lengths)
+        cover = frozenset(one for one in covering if one in prefixes)
         # Hosts change one after another, so those that change are separate.
         host = nic.host if any(len(set(tables)) > 1 for tables in nic.tables) else ""
         found[nic.leaf, cover, nic.is_on_leaf, nic.svi, nic.tables, host].append(nic)

@@ -175,7 +175,9 @@ class FamilyNetwork:
             for name, variants in routers.items()
             for phase, router in enumerate(variants)
         }
-        self.groups = tuple(address_groups(nic_tables(cabling, routers, hosts), self._origins))
+        announced = {prefix for prefixes in self._origins.values() for prefix in prefixes}
+        static = {prefix_of(route.prefix) for found in routers.values() for one in found for route in one.static}
+        self.groups = tuple(address_groups(nic_tables(cabling, routers, hosts), announced | static))
         self._layers = prefix_layers(self.groups, self._origins)
         self._swallowed = {
             (name, phase): self._static(router)

@@ -21,6 +21,7 @@ from netkit.platforms.routing import (
     HostRoutes,
     PrefixListEntry,
     Router,
+    RouterRoute,
 )
 from netkit.routing import Cabling, Network, NetworkState
 from netkit.routing.designed import host_of, router_of
@@ -336,21 +337,40 @@ def test_hosts_of_one_vlan_reach_each_other_although_the_lengths_of_their_networ
         for rail in hosts[name][0].rails
     )
 
-    def pairs(found: Mapping[str, Sequence[HostRoutes]]) -> set[tuple[str, str]]:
-        network = Network(Cabling.of([fabric]), routers, found)
-        outlook = network.outlook(NetworkState())
-        names = [[f"{nic.host}:{nic.interface}" for nic in group.nics] for group in network.groups]
-        return {
-            (one, other)
-            for row, near in zip(outlook.rows, names, strict=True)
-            for index, far in enumerate(names)
-            if row >> index & 1
-            for one in near
-            for other in far
-            if one != other
-        }
+    changed = {**hosts, name: (replace(hosts[name][0], rails=longer),)}
+    assert sending(fabric, routers, changed) == sending(fabric, routers, hosts) != set()
 
-    assert pairs({**hosts, name: (replace(hosts[name][0], rails=longer),)}) == pairs(hosts) != set()
+
+def sending(
+    fabric: Fabric, routers: Mapping[str, Sequence[Router]], hosts: Mapping[str, Sequence[HostRoutes]]
+) -> set[tuple[str, str]]:
+    """The pairs of NICs of which the first can send to the second."""
+    network = Network(Cabling.of([fabric]), routers, hosts)
+    outlook = network.outlook(NetworkState())
+    names = [[f"{nic.host}:{nic.interface}" for nic in group.nics] for group in network.groups]
+    return {
+        (one, other)
+        for row, near in zip(outlook.rows, names, strict=True)
+        for index, far in enumerate(names)
+        if row >> index & 1
+        for one in near
+        for other in far
+        if one != other
+    }
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_static_route_takes_only_the_hosts_of_its_prefix_out_of_the_fabric(place: int) -> None:
+    fabric = small.fabric(small.values())
+    routers, hosts = designed(fabric)
+    leaf, other = fabric.tier("leaf")[:2]
+    port = leaf.host_ports[place]
+    route = RouterRoute(IPv4Interface(port.address).network)
+    routers[other.name] = (replace(routers[other.name][0], static=(route,)),)
+    near = {f"{one.peer}:{one.peer_port}" for one in other.host_ports}
+    whole = sending(fabric, *designed(fabric))
+    gone = whole - sending(fabric, routers, hosts)
+    assert gone == {pair for pair in whole if pair[0] in near and pair[1] == f"{port.peer}:{port.peer_port}"} != set()
 
 
 def reachable_leaves(network: Network, state: NetworkState) -> set[tuple[str, str]]:
