@@ -82,7 +82,9 @@ def make(
         else:
             plans.append(planned)
     plan = Plan(fabric.name, tuple(plans), tuple(missed), () if is_part else grouped(fabric, plans), __version__)
-    return plan if is_part else ordered(fabric, plan, sides_of(devices, intended, owner))
+    if is_part:
+        return plan
+    return ordered(fabric, plan, sides_of(devices, intended, owner), is_back=owner is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +117,14 @@ def ordered(
     *,
     before: Sequence[Fabric] = (),
     others: Callable[[], Plan] | None = None,
+    is_back: bool = False,
 ) -> Plan:
-    """A plan with the order of its devices.
+    """A plan with the order of its devices; `is_back`: that of a rollback.
 
-    `sides` is called only for devices that change in two stages. `before` are fabrics whose cables may still be there.
-    `others` is called where routing changes: it returns the part of the plan that a limit leaves out, and what devices
-    that could not be read are known to run; these are among its unreachable ones as well. The sessions of other
-    switches that were not read count as down.
+    `sides` is called only for devices that change in two stages, or have lines that netkit does not own. `before` are
+    fabrics whose cables may still be there. `others` is called where routing changes: it returns the part of the plan
+    that a limit leaves out, and what devices that could not be read are known to run; these are among its unreachable
+    ones as well. The sessions of other switches that were not read count as down.
     """
     if not plan.changed:
         return plan
@@ -139,8 +142,14 @@ def ordered(
         missed = unread - {one.name for one in part.devices} if has_routing else set()
         unknown = {name: _unread(fabric, fabric.switch(name)) for name in sorted(missed) if _has_rails(fabric, name)}
         linked = _linked([fabric, *before], read, unknown)
+    is_felt = has_routing or any(device.blast.ports for device in plan.changed)
     order, steps = best_order(
-        fabric, plan.changed, before, [*rest, *unknown.values()], may_take=writable(fabric, sides)
+        fabric,
+        plan.changed,
+        before,
+        [*rest, *unknown.values()],
+        may_take=writable(fabric, sides),
+        staying=dict(_staying(fabric, plan, sides, is_back=is_back)) if is_felt else {},
     )
     staged = {name for step in steps if step.stage for name in step.devices}
     every = (_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
@@ -159,6 +168,27 @@ def ordered(
         if order.carries and any(device.role != "host" for device in plan.changed)
         else (),
     )
+
+
+def _staying(
+    fabric: Fabric, plan: Plan, sides: Callable[[str], Sides], *, is_back: bool
+) -> Iterator[tuple[str, Router]]:
+    """Yield the routing of switches that does not change, and is not the intended one by lines netkit does not own.
+
+    The files that a rollback leads to contain such lines; the intended files, which it starts from, do not.
+    """
+    for device in plan.devices:
+        model = MODELS[device.platform]
+        is_beside = device.routing is None and (is_back or device.unowned or device.left)
+        if not is_beside or model.router is None or not _has_rails(fabric, device.name):
+            continue
+        found = sides(device.name)
+        running, intended = (
+            model.router(model.parse({name: text for name, text in files.items() if text and model.reads(name)}))
+            for files in (found.running.files, found.intended)
+        )
+        if running != intended:
+            yield device.name, intended if is_back else running
 
 
 def _with_moved(partial: Partial | None, moved: Collection[str], rest: Sequence[DevicePlan]) -> Partial | None:
@@ -231,7 +261,7 @@ def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[
     )
     rest = replace(plan, devices=tuple(device for device in plan.devices if device.name not in names))
     part = replace(part, groups=grouped(fabric, part.devices))
-    return replace(ordered(fabric, part, sides, others=lambda: rest), unknown=())
+    return replace(ordered(fabric, part, sides, others=lambda: rest, is_back=True), unknown=())
 
 
 def keeping(fabric: Fabric, name: str, intended: Files, kept: RetainedRouting) -> Files:

@@ -14,6 +14,7 @@ from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
+from netkit.plan.blast import words
 from netkit.plan.model import (
     Bridge,
     Detour,
@@ -37,7 +38,7 @@ from netkit.plan.retain import (
 )
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
-from netkit.platforms.routing import BgpNeighbor, HostRoutes, IpInterface, RetainedRouting, Router
+from netkit.platforms.routing import BgpNeighbor, HostRoutes, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
 from netkit.routing.address import End
 from netkit.routing.designed import host_of, router_of
@@ -54,7 +55,7 @@ CLOSING_S = 1
 MOST_TRIED = 40
 """Devices left out by a limit that are each tested for whether they are needed."""
 MOST_COMPARED = 64
-"""Devices that change, up to which several orders are compared."""
+"""Devices that change, up to which several orders are compared, and any two switches of a group."""
 UNKNOWN_ASN = 4_294_967_294
 """The AS of a switch in no fabric whose neighbors accept any other AS: the last private one."""
 NOTHING_LOST = ReachabilityLoss()
@@ -84,8 +85,10 @@ class Order:
         others: Sequence[DevicePlan] = (),
         through: DetourKind | None = None,
         may_take: Callable[[str, Detour], bool] = lambda _name, _detour: True,
+        staying: Mapping[str, Router] | None = None,
     ) -> None:
         self._fabric = fabric
+        self._staying = staying or {}
         self.devices = {device.name: device for device in devices}
         every = (*devices, *others)
         self._routing = {device.name: device.routing for device in every if device.routing is not None}
@@ -97,8 +100,8 @@ class Order:
         """Devices that drop a summary before they announce another: FRR changes one line after the other."""
         for name, found in self._routing.items():
             was, now = found.running, found.intended
-            if not isinstance(was, Router) or not isinstance(now, Router) or name not in self.devices:
-                continue
+            if not isinstance(was, Router) or not isinstance(now, Router) or name not in self.devices or not now.asn:
+                continue  # without an AS number it goes back to the factory configuration
             taken = (one for one in found.detours if one.kind == through and may_take(name, one))
             detour = next(taken, None)
             between = detour.router if detour else now
@@ -268,38 +271,44 @@ class Order:
         return frozenset(port.name for one in found if isinstance(one, Switch) for port in one.fabric_ports)
 
     def _cables_left(self, devices: Iterable[DevicePlan]) -> Iterator[tuple[End, End]]:
-        """Yield the cables of sessions that end because no fabric has the other switch, by the ports' descriptions."""
+        """Yield the cables of sessions with switches that no fabric has, by the ports' descriptions.
+
+        These sessions end, or come back with a rollback.
+        """
         known = {switch.name for fabric in (*self._before, self._fabric) for switch in fabric.switches}
         for device in devices:
-            for session in device.blast.sessions:
-                near, _, far = session.partition("–")
-                name, _, port = near.partition(":")
+            ending = (session.partition("–") for session in device.blast.sessions)
+            found = [(near.removeprefix(f"{device.name}:"), far) for near, _, far in ending]
+            for change in device.changes:
+                if change.path[-1].endswith("description") and change.intended:
+                    found += [(word, change.intended) for word in words(change.path)]
+            ports = {side.interface for router in self._versions(device.name) for side in router.sessions}
+            for port, far in found:
                 peer, _, peer_port = far.partition(":")
-                if name == device.name and peer_port and peer not in known:
-                    yield (name, port), (peer, peer_port)
+                if port in ports and peer_port and peer not in known:
+                    yield (device.name, port), (peer, peer_port)
+
+    def _versions(self, name: str) -> list[Router]:
+        """What a switch runs, and what it should run."""
+        found = self._routing.get(name)
+        return [one for one in (found.running, found.intended) if isinstance(one, Router)] if found else []
 
     def _routers_left(self, cables: Mapping[End, End]) -> Iterator[tuple[str, Sequence[Router]]]:
         """Yield switches that have left the fabric: they pass on routes until their neighbors drop them."""
-        sides: dict[str, dict[str, tuple[int, BgpNeighbor]]] = {}
-        addresses: dict[str, list[tuple[str, IpInterface]]] = {}
+        ends: dict[str, dict[str, tuple[BgpNeighbor, Router]]] = {}
         for (name, port), (peer, peer_port) in cables.items():
-            found = self._routing.get(name)
-            running = found.running if found and isinstance(found.running, Router) else Router()
-            on_port = (side for side in running.sessions if side.interface == port)
-            near = max(on_port, key=lambda side: side.remote_asn, default=BgpNeighbor(port, 0))
+            every = ((side, router) for router in self._versions(name) for side in router.sessions)
+            ends.setdefault(peer, {})[peer_port] = next(one for one in every if one[0].interface == port)
+        for peer, sides in ends.items():
+            asn = max(side.remote_asn for side, _ in sides.values())
             # Where this end expects one AS number, so does the other.
-            far = BgpNeighbor(peer_port, running.asn if near.remote_asn else 0)
-            for local in (one for interface, one in running.addresses if interface == port and near.address):
-                far = replace(far, address=str(local.ip))
-                addresses.setdefault(peer, []).append(
-                    (peer_port, ip_interface(f"{near.address}/{local.network.prefixlen}"))
-                )
-            sides.setdefault(peer, {})[peer_port] = near.remote_asn, far
-        for peer, ends in sides.items():
-            neighbors = tuple(far for _, far in ends.values())
-            asn = max(asn for asn, _ in ends.values()) or UNKNOWN_ASN
-            own = tuple(addresses.get(peer, ()))
-            router = Router(asn, peer, own, neighbors=neighbors, max_paths=len(neighbors), requires_policy=False)
+            neighbors = tuple(
+                BgpNeighbor(port, router.asn if side.remote_asn else 0, address=router.address_towards(side))
+                for port, (side, router) in sides.items()
+            )
+            addresses = tuple((port, ip_interface(side.address)) for port, (side, _) in sides.items() if side.address)
+            router = Router(asn or UNKNOWN_ASN, peer, addresses, neighbors=neighbors, requires_policy=False)
+            router = replace(router, max_paths=len(neighbors))
             yield peer, (replace(router, v6=router),)
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
@@ -310,7 +319,7 @@ class Order:
         for switch in self._existing(self._fabric.switches):
             found = self._routing.get(switch.name)
             if found is None or not isinstance(found.running, Router) or not isinstance(found.intended, Router):
-                yield switch.name, (router_of(self._fabric, switch),)
+                yield switch.name, (self._staying.get(switch.name) or router_of(self._fabric, switch),)
             elif switch.name in self.kept:
                 yield switch.name, (found.running, found.intended, self._between[switch.name])
             else:
@@ -528,11 +537,11 @@ class Order:
         moving = [name for name in names if name in self._routing and (name in self.carriers or len(names) == 1)]
         if not any(name in self._routing for name in names):
             return
-        is_of_hosts = all(self.devices[name].role == "host" for name in moving)
-        splits = max(0, len(moving) - 1).bit_length() if is_of_hosts else min(1, len(moving) - 1)
-        # For any two of a group, one of these parts has the one without the other; more than two switches are alike.
+        is_each = len(self.devices) <= MOST_COMPARED or all(self.devices[name].role == "host" for name in moving)
+        splits = max(0, len(moving) - 1).bit_length() if is_each else min(1, len(moving) - 1)
+        # For any two of a group, one of these parts has the one without the other; of many switches, two stand for all.
         for bit in range(splits):
-            first = {name for place, name in enumerate(moving) if (place >> bit & 1 if is_of_hosts else place == 0)}
+            first = {name for place, name in enumerate(moving) if (place >> bit & 1 if is_each else place == 0)}
             yield tuple(name for name in names if name in first)
             yield tuple(name for name in names if name not in first)
         yield names
@@ -567,15 +576,19 @@ def best_order(
     others: Sequence[DevicePlan] = (),
     *,
     may_take: Callable[[str, Detour], bool],
+    staying: Mapping[str, Router] | None = None,
 ) -> tuple[Order, tuple[Step, ...]]:
-    """The order that loses least, and its steps; sessions take detours only where pairs would be lost between steps."""
-    order = Order(fabric, devices, before, others)
+    """The order that loses least, and its steps; sessions take detours only where pairs would be lost between steps.
+
+    `staying` is routing that no device of the plan changes, where it is not the designed one.
+    """
+    order = Order(fabric, devices, before, others, staying=staying)
     steps = order.steps()
     kinds = {detour.kind for device in devices if device.routing for detour in device.routing.detours}
     for kind in get_args(DetourKind):  # the least disturbing first
         if kind not in kinds or not any(step.after for step in steps):
             continue
-        other = Order(fabric, devices, before, others, kind, may_take)
+        other = Order(fabric, devices, before, others, kind, may_take, staying)
         found = other.steps()
         if _weight(found) < _weight(steps):
             order, steps = other, found

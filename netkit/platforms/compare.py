@@ -135,6 +135,9 @@ def compare(
     claims = ownership.claims(wanted if owner is None else model.parse(owner))
     found = {name: text for name, text in running.items() if text is not None and model.reads(name)}
     whole = model.parse(found)
+    if owner is not None:  # the deploy to roll back left what netkit does not own
+        owned = ownership.restrict(wanted, claims)
+        whole = {**{path: value for path, value in wanted.items() if path not in owned}, **whole}
     have = ownership.restrict(whole, claims)
     others = [path for path in whole if path not in have]
     left, left_rendered = (

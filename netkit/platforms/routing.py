@@ -151,6 +151,14 @@ class Router:
         if self.v6:
             yield from self.v6.unknown_filters()
 
+    def address_towards(self, side: BgpNeighbor) -> str:
+        """The own address of a session by address."""
+        if not side.address:
+            return ""
+        peer = IPv4Address(side.address)
+        on_port = (one for name, one in self.addresses if name == side.interface and one.version == peer.version)
+        return next((str(one.ip) for one in on_port if peer in one.network), "")
+
     def has(self, port: str, address: str) -> bool:
         """Whether an address is that of a port."""
         return any(name == port and str(one.ip) == address for name, one in self.addresses)

@@ -235,11 +235,85 @@ def test_a_spine_outside_the_intended_fabric_carries_traffic_until_it_is_drained
     platform: str, links: dict[str, Any], first: str, second: str
 ) -> None:
     found = transition(platform, merged(links, EDITS[first]), merged(links, EDITS[second]))
-    there = {name: found.running[name] for name in found.intended}
-    as_deployed = planning.make(found.fabrics[-1], there, found.intended)  # without the fabric before
-    assert as_deployed.steps == found.plan.steps
-    assert bool(as_deployed.worst) == any(lost for _, _, lost in found.lost())
+    plan = as_deployed(found).plan
+    assert plan.steps == found.plan.steps
+    assert bool(plan.worst) == any(lost for _, _, lost in found.lost())
     assert_loses_only_what_it_names(found)
+
+
+def as_deployed(found: Transition) -> Transition:
+    """A transition whose plan is made as a deploy does: without the fabric before."""
+    there = {name: found.running[name] for name in found.intended}
+    return replace(found, plan=planning.make(found.fabrics[-1], there, found.intended), order=None)
+
+
+def rolled_back(found: Transition) -> Transition:
+    """The way back from the end of a transition; a switch outside the fabric stays as it is."""
+    there = {name: found.running[name] for name in found.intended}
+    running = {**found.running, **{name: Running(files) for name, files in found.intended.items()}}
+    return replace(found, running=running, plan=planning.rollback(found.fabrics[-1], there, found.intended), order=None)
+
+
+def cutting_off(found: Transition) -> tuple[set[int], set[int]]:
+    """The steps after which pairs are lost until a later one: in the replay, and by the plan."""
+    lost = {step.number for step, when, lost in found.lost() if lost and when.startswith("after")}
+    return lost, {step.number for step in found.plan.steps if step.after}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("links", [{}, {"pools": {"links": "10.250.0.0/24"}}], ids=["by interface", "by address"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("one spine", "other spine"), ("two spines", "third spine"), ("three spines", "one spine")],
+)
+def test_a_spine_outside_the_fabric_passes_routes_also_on_the_way_back(
+    platform: str, first: str, second: str, links: dict[str, Any]
+) -> None:
+    forth = as_deployed(transition(platform, merged(EDITS[first], links), merged(EDITS[second], links)))
+    for found in (forth, rolled_back(forth)):
+        assert not found.plan.gone
+        lost, named = cutting_off(found)
+        assert lost == named
+
+
+def test_a_port_shut_down_by_hand_counts_where_routing_does_not_change() -> None:
+    """netkit does not own the line: the other spine is the only way between the leaves, also for a rollback."""
+    found = transition("frr", {}, EDITS["slower sessions"])
+    files = dict(found.running["spine02"].files)
+    files["frr.conf"] = (files["frr.conf"] or "").replace("interface swp1s1\n", "interface swp1s1\n shutdown\n")
+    forth = as_deployed(replace(found, running={**found.running, "spine02": Running(files)}))
+    for way in (forth, rolled_back(forth)):
+        assert [(step.devices, step.during.pairs) for step in way.plan.steps] == [
+            (("spine02",), 0),
+            (("leaf01",), 2),
+            (("leaf02",), 2),
+            (("spine01",), 2),
+        ]
+
+
+def test_every_two_leaves_of_a_group_are_compared_where_one_lacks_a_session() -> None:
+    units = {"units": [{"unit": "1-3", "hosts": 1}], "rails": 1}
+    links = [{"pools": {"links": pool}} for pool in ("10.250.0.0/24", "10.251.0.0/24")]
+    found = transition("frr", merged(units, links[0]), merged(units, links[1]))
+    files = dict(found.running["leaf03"].files)
+    lines = (files["frr.conf"] or "").splitlines(keepends=True)
+    neighbor = next(line.split()[1] for line in lines if "remote-as" in line)
+    files["frr.conf"] = "".join(line for line in lines if f"neighbor {neighbor} " not in line)
+    found = as_deployed(replace(found, running={**found.running, "leaf03": Running(files)}))
+    lost: dict[tuple[str, ...], set[NicPair]] = {}
+    for step, when, pairs in found.lost():
+        lost.setdefault(step.devices, set()).update(pairs if when.startswith("after") else ())
+    assert {devices: len(pairs) for devices, pairs in lost.items()} == {
+        step.devices: step.after.pairs for step in found.plan.steps
+    }
+    assert len(lost["leaf01", "leaf02", "leaf03"]) == 3
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_switch_back_to_its_factory_configuration_changes_once(platform: str) -> None:
+    back = rolled_back(transition(platform, EDITS["two spines"], EDITS["third spine"]))
+    assert [step.stage for step in back.plan.steps if "spine03" in step.devices] == [""]
+    assert {bridge.device for bridge in back.plan.bridges} == {"leaf01", "leaf02"}
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
