@@ -127,7 +127,7 @@ def test_every_change_of_the_table_loses_what_the_plan_predicts(platform: str, t
 
 
 @each_platform
-@pytest.mark.parametrize("seed", CHAINS)
+@pytest.mark.parametrize("seed", CHAINS or [pytest.param("", marks=pytest.mark.skip(reason="NETKIT_CHAINS=7"))])
 def test_a_chain_of_random_changes_loses_what_the_plan_predicts(platform: str, seed: str, tmp_path: Path) -> None:
     drawn = random.Random(seed)  # noqa: S311 (dice, not secrets)
     strange: list[str] = []
