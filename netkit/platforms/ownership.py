@@ -157,7 +157,8 @@ def leaving(files: Files, paths: Iterable[str]) -> Files:
     """Files whose rules leave these paths besides."""
     found = {key: [SEPARATOR.join(path) for path in known] for key, known in _paths(files.get(OWN_RULES, "{}")).items()}
     leave = (*found.get("leave", ()), *paths)
-    return {**files, OWN_RULES: rules_text(leave, found.get("own", ()), found.get("static", ()))}
+    rules = rules_text(leave, found.get("own", ()), found.get("static", ()))
+    return {**files, OWN_RULES: rules} if rules else files
 
 
 def with_rules(files: Files, owner: Files | None) -> Files:
