@@ -169,7 +169,8 @@ def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
     assert used <= {port.name for port in found.ports}
     assert not any(port.is_lossless for port in found.ports if port.name not in used)
     assert all(has_room(switch, port) for port in found.ports if port.name in used)
-    ports = tuple(replace(port, cable_m=None, xoff_bytes=None) for port in found.ports if port.name in used)
+    assert all(bool(port.alias) == (switch.platform == "sonic") for port in found.ports)
+    ports = tuple(replace(port, cable_m=None, xoff_bytes=None, alias="") for port in found.ports if port.name in used)
     return replace(found, ports=tuple(sorted(ports, key=lambda port: port.name)))
 
 
