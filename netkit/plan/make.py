@@ -29,7 +29,7 @@ from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
 from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare, natural
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES, SEPARATOR
-from netkit.platforms.routing import RetainedRouting, Router
+from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 from netkit.platforms.secrets import masked_line
 from netkit.routing.designed import router_of
 
@@ -365,6 +365,8 @@ def _planned(
         touched = blast.of_host(device, found.changes, found.running, model.risks)
     # The model of routing knows the rails only.
     routing = None if isinstance(device, Switch) and device.access else _routing(device, model, found, touched)
+    if left := tuple(f"{device.name}:{interface}" for interface in _rails_left(routing)):
+        touched = replace(touched, hosts=(device.name,), gpus=(*touched.gpus, *left), is_disruptive=True)
     doubts = routing.running.unknown_filters() if routing and isinstance(routing.running, Router) else ()
     if unmodelled := tuple(dict.fromkeys(map(masked_line, doubts))):
         some = "; ".join(unmodelled[:MOST_NAMED])
@@ -409,6 +411,13 @@ def _routing(
         return RoutingChange(running, intended)
     through = detours(model, found, running, intended, is_spine=device.role == "spine")
     return RoutingChange(running, intended, tuple(through))
+
+
+def _rails_left(routing: RoutingChange | None) -> Iterator[str]:
+    """Yield the interfaces of a host that its intent no longer has."""
+    if routing and isinstance(routing.running, HostRoutes) and isinstance(routing.intended, HostRoutes):
+        stay = {rail.interface for rail in routing.intended.rails}
+        yield from (rail.interface for rail in routing.running.rails if rail.interface not in stay)
 
 
 def _pair(platform: str, running: Running, intended: Files) -> str:

@@ -35,6 +35,7 @@ SCENES = {
     "breakout": Scene(after=BREAKOUT),
     "new-unit": Scene(after={"units": [{"unit": "1-3", "hosts": 2}]}),
     "script": Scene(by_hand=(("gpu01", "set -u\n", "set -eu\n"), ("gpu01", "PRIORITY=3", "PRIORITY=4"))),
+    "removed-rail": Scene(after={"rails": 1}),
     "host-mtu": Scene(after={"hosts": {"mtu_bytes": 4200}}),
     "only-spine": Scene(
         before={"switches": {"spine": {"slots": 1}}},

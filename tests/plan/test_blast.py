@@ -127,6 +127,11 @@ def test_a_host_affects_the_rails_that_change() -> None:
     )
 
 
+def test_a_host_names_the_rail_that_its_intent_no_longer_has() -> None:
+    found = blast("nvue", "removed-rail", "gpu01")
+    assert (found.hosts, found.gpus, found.is_disruptive) == (("gpu01",), ("gpu01:rail0", "gpu01:rail1"), True)
+
+
 def test_one_link_counts_once_for_both_its_ends() -> None:
     played = staged("nvue", "ecn-threshold")
     whole = plan.make(played.fabric, played.running, played.intended).blast
