@@ -22,6 +22,7 @@ from netkit.platforms.config import Config, Path
 T = TypeVar("T")
 
 SECRET = "<secret>"  # noqa: S105 (the mask)
+ONE_SECRET = rf"(?:{SECRET}|(?:(?!{SECRET}).)+)"
 PLACEHOLDER = re.compile(r"@secret:([^@\s]+)@")
 SHORTEST_CUT = 4
 """Length of a secret's prefix that is masked at the end of a truncated message."""
@@ -37,12 +38,21 @@ LINES = (
     re.compile(r"^(key \S+)( \d+) \S+(?= fallback$|$)"),
     re.compile(r"^(snmp-server host .* version (?:1|2c))() \S+"),
     re.compile(r"^(snmp-server host \S+(?: vrf \S+)?(?: traps| informs)?)() (?!vrf|version|traps|informs|udp-port)\S+"),
-    re.compile(r"^(com2sec(?:6|unix)?(?: -Cn \S+)? \S+ \S+)() \S+"),
-    re.compile(r"^((?:trap|trap2|inform)sink \S+)() \S+"),
-    re.compile(r"^(trapcommunity|trapsess|usmUser|def(?:Auth|Priv)?Passphrase)() .+"),
-    re.compile(r"^(createUser (?:-e \S+ )?\S+ \S+|authcommunity \S+|proxy(?: .*)? -c)() +\S.*"),
     re.compile(r"(-cvauth=[\w-]+,|\bBearer)()[ ]?\S+"),
 )
+# Of snmpd.conf, also where a template has a placeholder: both sides of a comparison read the same.
+WORD = r"""(?:"(?:\\.|[^"\\])*"?|'[^']*'?|\S+)"""
+SNMP_USER = r"createUser\s+(?:-e\s+\S+\s+)?\S+\s+\S+"
+SNMPD = (
+    re.compile(rf"(?i)^(com2sec(?:6|unix)?(?:\s+-Cn\s+\S+)?\s+\S+\s+\S+)\s+{WORD}"),
+    re.compile(rf"(?i)^((?:trap|trap2|inform)sink\s+\S+|r[ow]community6?)\s+{WORD}"),
+    re.compile(r"(?i)^(trapcommunity|usmUser|def(?:Auth|Priv)?(?:Passphrase|MasterKey|LocalizedKey))\s+\S.*"),
+    re.compile(rf"(?i)^(authcommunity\s+\S+|{SNMP_USER})\s+(?:-[lm]\s+)?{WORD}"),
+    re.compile(rf"(?i)^({SNMP_USER} {SECRET}\s+\S+)\s+(?:-[lm]\s+)?{WORD}"),
+)
+SNMP_CLIENT = re.compile(r"(?:trapsess|proxy)\s", re.IGNORECASE)
+SNMP_OPTION = re.compile(rf"(?<=\s)(-(?:[cAXY]|3[kKmM])|--\w+=)\s*{WORD}")
+"""Options of net-snmp's commands with a community, a passphrase or a key."""
 IN_URL = re.compile(r"(?<=://)[^\s/@]+:[^\s/@]+(?=@)")
 
 
@@ -53,6 +63,10 @@ def is_secret_name(key: str) -> bool:
 
 def masked_line(text: str) -> str:
     """Mask the secrets of a line."""
+    if SNMP_CLIENT.match(text):
+        return SNMP_OPTION.sub(rf"\1 {SECRET}", text)
+    for rule in SNMPD:
+        text = rule.sub(rf"\1 {SECRET}", text)
     if SECRET in text:
         return text
     for rule in LINES:
@@ -92,10 +106,10 @@ def settled(running: Config, intended: Config) -> dict[Path, str]:
 
 
 def _is_same(text: str, wanted: str) -> bool:
-    """Whether a text is what is wanted, with any secret in the place of a masked one."""
+    """Whether a text is what is wanted, with any secret, masked or not, in the place of a masked one."""
     if SECRET not in wanted:
         return text == wanted
-    return bool(re.fullmatch(".+".join(map(re.escape, wanted.split(SECRET))), text, re.DOTALL))
+    return bool(re.fullmatch(ONE_SECRET.join(map(re.escape, wanted.split(SECRET))), text, re.DOTALL))
 
 
 def holds_secret(entries: Mapping[Path, str]) -> bool:

@@ -1,5 +1,6 @@
 """Each way in which a filled-in secret could be printed, or act as more than a value."""
 
+import itertools
 import json
 import re
 import shlex
@@ -208,6 +209,16 @@ BY_HAND = {
         "proxy -v 2c -c hunter2 192.0.2.1 .1.3",
         "usmUser 1 3 0x80 0x75 0x75 NULL .1.3 0xhunter2 .1.4 0xhunter2",
         "defAuthPassphrase hunter2",
+        "com2sec  notConfigUser\tdefault       hunter2",
+        "COM2SEC noc default hunter2",
+        "rocommunity\thunter2",
+        'rwcommunity "far hunter2" default',
+        "authcommunity  log  hunter2 default",
+        "createUser  noc  MD5  hunter2  DES  hunter2",
+        'createUser noc SHA "far hunter2" AES "hunter2 far"',
+        "trapsess -v2c -chunter2 192.0.2.1",
+        'trapsess -v 3 -A "far hunter2" -X hunter2 192.0.2.1',
+        "proxy -v 3 -u noc -a SHA -A hunter2 --defPrivPassphrase=hunter2 192.0.2.1 .1.3",
     ),
     "nvue": (
         "- set: {service: {ntp: {mgmt: {key: {'1': {value: hunter2, type: md5}}}}}}",
@@ -225,6 +236,34 @@ def test_secrets_of_lines_by_hand_are_masked_where_a_plan_reads_them(platform: s
     assert found.changes
     assert SECRET in str(found.changes)
     assert "hunter2" not in str(found.changes)
+
+
+BESIDE_SECRETS = {
+    "eos": (
+        "snmp-server user noc G v3 auth sha {}",
+        "snmp-server user noc G v3 auth sha {} priv aes {}",
+        "snmp-server user noc G v3 auth sha {} priv aes {} access ACL",
+    ),
+    "frr": (
+        "createUser noc SHA {}",
+        "createUser noc SHA {} AES {}",
+        'createUser noc SHA "{}" DES "{}"',
+        'trapsess -v 3 -u noc -A "{}" 192.0.2.1',
+        "trapsess -v 3 -u noc -A {} 192.0.2.2",
+        "com2sec noc  default  {}",
+        "com2sec noc  192.0.2.1  {}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("platform", "texts"), BESIDE_SECRETS.items())
+def test_lines_that_differ_beside_their_secrets_are_changes(platform: str, texts: tuple[str, ...]) -> None:
+    """A user without privacy counted as one with it: the last secret of the one stood for the rest of the other."""
+    file, model = FILES[platform], MODELS[platform]
+    for one, other in itertools.product(texts, texts):
+        running, intended = one.replace("{}", "hunter2"), other.replace("{}", "@secret:snmp@")
+        found = compare(model, {file: f"sysContact noc\n{running}\n"}, {file: f"sysContact noc\n{intended}\n"})
+        assert bool(found.changes) is (one != other), (running, intended)
 
 
 def test_eos_removes_a_line_whose_secret_is_masked_as_the_switch_has_it() -> None:

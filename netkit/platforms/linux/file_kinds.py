@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from netkit.platforms import config_lines
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.linux import netplan
-from netkit.platforms.secrets import SECRET, masked_line
+from netkit.platforms.secrets import masked_line
 
 # Sections that occur once for each object: one entry each, because they have no name.
 BLOCKS = frozenset({"[Route]", "[RoutingPolicyRule]", "[Address]", "[Neighbor]"})
@@ -20,7 +20,6 @@ Text = Callable[[Config, str], str]
 
 BODY = "(text)"
 ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
-SNMP_SECRETS = re.compile(r"^(createUser \S+ \S+) .*? (\S+) \S+$|^(r[ow]community6?) +\S+(.*)$")
 
 
 def parse_unit(text: str, file: str) -> dict[Path, str]:
@@ -68,13 +67,7 @@ def _lines(grammar: config_lines.Grammar) -> Kind:
 
 
 def _snmp(line: str) -> Iterator[str]:
-    found = SNMP_SECRETS.match(line)
-    if found and found[1]:
-        yield f"{found[1]} {SECRET} {found[2]} {SECRET}"
-    elif found:
-        yield f"{found[3]} {SECRET}{found[4]}"
-    else:
-        yield masked_line(line)
+    yield masked_line(line)
 
 
 def _whole(text: str, file: str) -> dict[Path, str]:
