@@ -460,11 +460,14 @@ def known_provenance(journal: Journal) -> tuple[Provenance, ...]:
 
 
 def run_folders(root: Path) -> list[Path]:
-    """The folders of the runs, newest first; OSError if they cannot be listed, so that none is overlooked."""
+    """The folders of the runs, newest first; DeployError if they cannot be listed, so that none is overlooked."""
     try:
         return sorted((folder for folder in root.iterdir() if folder.is_dir()), reverse=True)
     except FileNotFoundError:
         return []
+    except OSError as error:
+        what = f"cannot be listed: {(error.strerror or str(error)).lower()}"
+        raise DeployError(Problem(what, "check its permissions", file=str(root))) from None
 
 
 def history(root: Path) -> tuple[RunSummary, ...]:

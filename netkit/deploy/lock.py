@@ -94,12 +94,7 @@ def is_running(folder: Path, fabric: str, run: str) -> bool | None:
         return any(row[1] == "FLOCK" and (row[4], row[5].rpartition(":")[2]) == mine for row in rows)
     except FileNotFoundError:
         return False
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        RecursionError,
-    ):  # empty: not held; half written: just started
+    except (ValueError, LookupError, TypeError, RecursionError):  # empty: not held; half written: just started
         return False
     except OSError:
         return None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from netkit import __version__
 from netkit.deploy import RunSummary, history
-from netkit.errors import LabError, NetkitError
+from netkit.errors import DeployError, LabError, NetkitError
 from netkit.lab import personality
 from netkit.lab.folder import all_labs
 from netkit.private import without_secrets
@@ -98,8 +98,11 @@ def _of_fabric(folder: Path) -> dict[str, Section]:
         project = Project.open(folder)
     except NetkitError as error:
         return {"fabric": {"problems": f"{len(error.problems)}; netkit validate prints them"}}
-    runs = history(runs_folder(project.fabric.name, ""))[:LATEST]
-    return {"fabric": dict(_counted(project)), "runs": {one.run: _run_line(one) for one in runs} or {"none": "yet"}}
+    try:
+        runs = {one.run: _run_line(one) for one in history(runs_folder(project.fabric.name, ""))[:LATEST]}
+    except DeployError as error:
+        runs = {"problem": _without_files(error)}
+    return {"fabric": dict(_counted(project)), "runs": runs or {"none": "yet"}}
 
 
 def _counted(project: Project) -> Iterator[tuple[str, str]]:
@@ -115,10 +118,15 @@ def _counted(project: Project) -> Iterator[tuple[str, str]]:
         yield f"own {name}", str(files)
 
 
+def _without_files(error: NetkitError) -> str:
+    """The messages of an error, without the names of the fabric and the user in paths."""
+    return "; ".join(problem.message for problem in error.problems)
+
+
 def _run_line(one: RunSummary) -> str:
     began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.began_s))
     if one.damage is not None:
-        return f"cannot be read: {one.damage}"
+        return _without_files(one.damage)
     if one.outcome is None:
         return f"{began}, not finished"
     results = Counter(str(device.result) for device in one.outcome.devices)

@@ -49,6 +49,19 @@ def test_problems_of_an_invalid_fabric_are_counted_and_not_quoted(tmp_path: Path
     assert "spins" not in done.stdout
 
 
+def test_damaged_runs_are_named_without_the_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    runs = tmp_path / "netkit" / "reference" / "runs"
+    (runs / "20260101T000000Z-0001").mkdir(parents=True)
+    (runs / "20260101T000000Z-0001" / "journal.jsonl").touch()
+    done = run("diagnose", "--fabric", REFERENCE, "--format", "json")
+    assert json.loads(done.stdout)["runs"] == {"20260101T000000Z-0001": "cannot be read: no such file or directory"}
+    shutil.rmtree(runs)
+    runs.touch()
+    done = run("diagnose", "--fabric", REFERENCE, "--format", "json")
+    assert json.loads(done.stdout)["runs"] == {"problem": "cannot be listed: not a directory"}
+
+
 def test_output_goes_to_a_file_on_request(tmp_path: Path) -> None:
     done = run("diagnose", "-o", tmp_path / "diagnosis.txt")
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}/diagnosis.txt: read it before you pass it on\n")

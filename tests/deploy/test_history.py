@@ -202,5 +202,5 @@ def test_a_damaged_record_of_the_user_neither_hides_a_run_nor_blocks_a_resume(da
 def test_runs_that_cannot_be_listed_are_not_taken_for_none(tmp_path: Path) -> None:
     assert deploy.history(tmp_path / "nowhere") == ()
     (tmp_path / "runs").write_text("", encoding="utf-8")
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises(DeployError, match=rf"{tmp_path}/runs: cannot be listed: not a directory"):
         deploy.history(tmp_path / "runs")
