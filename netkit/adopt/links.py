@@ -54,7 +54,7 @@ class FoundLinks:
 
 
 def find_links(survey: Survey, neighbors: Mapping[End, End]) -> FoundLinks:
-    """Find the cables. `neighbors`, from LLDP or a list of cables: end → other end."""
+    """Find the cables. `neighbors`, from LLDP or a list of cables: end → other end; earlier ones take precedence."""
     return _Search(survey, neighbors).found()
 
 
@@ -74,11 +74,14 @@ class _Search:
             (switch.name, port.alias): (switch.name, name)
             for switch in survey.switches.values()
             for name, port in switch.ports.items()
-            if port.alias
+            if port.alias and port.alias not in switch.ports
         }
-        far_ends = {near: (self._device(system) or system, port) for near, (system, port) in neighbors.items()}
-        named = {near: macs.get(far[1].lower()) or aliases.get(far, far) for near, far in far_ends.items()}
-        self.neighbors = {far: near for near, far in named.items()} | named
+        self.neighbors: dict[End, End] = {}
+        for near, (system, port) in neighbors.items():
+            announced = (self._device(system) or system, port)
+            far = macs.get(port.lower()) or aliases.get(announced, announced)
+            if self.neighbors.get(near, far) == far and self.neighbors.get(far, near) == near:
+                self.neighbors |= {near: far, far: near}
         self.taken: dict[End, FoundLink] = {}
         switches = survey.switches.values()
         self.owners = {

@@ -74,13 +74,10 @@ def save_neighbors(file: Path, devices: Container[str], cables: Iterable[Mapping
 
 
 def known_cables(*sources: Mapping[End, End]) -> dict[End, End]:
-    """The cables of several sources; each source comes before those after it, at both ends of a cable."""
+    """The cables of several sources; each source comes before those after it."""
     found: dict[End, End] = {}
-    ends: set[End] = set()
     for source in sources:
-        new = {near: far for near, far in source.items() if near not in ends and far not in ends}
-        found |= new
-        ends.update(new, new.values())
+        found |= {near: far for near, far in source.items() if near not in found}
     return found
 
 

@@ -11,9 +11,10 @@ from netkit.adopt.links import find_links
 from netkit.adopt.survey import survey
 from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor
-from netkit.project.adopting import save_neighbors
+from netkit.project.adopting import known_cables, save_neighbors
 from netkit.project.unadopted import cables
 from tests import intents
+from tests.adopt.test_noise import undescribed
 from tests.adopt.test_round_trip import files_of
 from tests.command import assert_refused, run
 
@@ -117,8 +118,24 @@ def test_a_port_is_known_by_the_alias_in_the_file_of_its_switch() -> None:
     link = next(link for link in fabric.links() if link.kind == "spine")
     near, far = (link.device, link.port), (link.peer, link.peer_port)
     alias = json.loads(files[link.peer]["config_db.json"])["PORT"][link.peer_port]["alias"]
-    undescribed = {
+    bare = {
         name: {file: text.replace("description", "other") for file, text in own.items()} for name, own in files.items()
     }
-    (found,) = find_links(survey(undescribed.items()), {near: (link.peer, alias)}).switches
+    (found,) = find_links(survey(bare.items()), {near: (link.peer, alias)}).switches
     assert (set(found.ends), found.origin) == ({near, far}, "lldp")
+    others = (one for one in fabric.links() if one.peer == link.peer and one.device != link.device)
+    wrong = next((one.device, one.port) for one in others)
+    heard = known_cables({near: (link.peer, alias)}, {far: wrong, wrong: far})
+    assert find_links(survey(bare.items()), heard).switches == (found,)
+
+
+def test_the_name_of_a_port_comes_before_the_alias_of_another() -> None:
+    fabric = intents.fabric(intents.on_platform("sonic", "202411"))
+    files = {name: dict(own) for name, own in files_of(fabric).items()}
+    link, other = [link for link in fabric.links() if link.peer == "spine01"][:2]
+    config = json.loads(files["spine01"]["config_db.json"])
+    config["PORT"][other.peer_port]["alias"] = link.peer_port
+    files["spine01"]["config_db.json"] = json.dumps(config)
+    heard = {(link.device, link.port): (link.peer, link.peer_port)}
+    links = find_links(survey(undescribed(files).items()), heard).switches
+    assert [set(one.ends) for one in links if one.origin == "lldp"] == [{*heard, *heard.values()}]
