@@ -179,6 +179,7 @@ class FamilyNetwork:
         static = {prefix_of(route.prefix) for found in routers.values() for one in found for route in one.static}
         self.groups = tuple(address_groups(nic_tables(cabling, routers, hosts), announced | static))
         self._layers = prefix_layers(self.groups, self._origins)
+        self._by_length: dict[int, dict[int, int]] = {}
         self._swallowed = {
             (name, phase): self._static(router)
             for name, variants in routers.items()
@@ -208,7 +209,6 @@ class FamilyNetwork:
         self._kinds: dict[object, int] = {}
         self._peers = {name: tuple(dict.fromkeys(self._peers_of(name))) for name in self._names}
         self._sent: dict[Table, tuple[int, int]] = {}
-        self._by_length: dict[int, dict[int, int]] = {}
         self._last: _Tables | None = None
 
     def outlook(self, state: NetworkState, wanted: Mapping[str, int] | None = None) -> Outlook:
@@ -570,21 +570,11 @@ class FamilyNetwork:
 
     def _static(self, router: Router) -> int:
         """The groups that static routes take out of the fabric: none is longer among the routes of BGP."""
-        routes = [prefix_of(route.prefix) for route in router.static]
         swallowed = 0
-        for index, group in enumerate(self.groups):
-            number = number_of(group.nics[0].address)
-            longest = max(
-                (
-                    length
-                    for each in self._origins.values()
-                    for base, length in each
-                    if network_address(number, length) == base
-                ),
-                default=0,
-            )
-            if any(network_address(number, length) == base and length >= longest for base, length in routes):
-                swallowed |= 1 << index
+        for network, length in {prefix_of(route.prefix) for route in router.static}:
+            longest = self._layers[0].items() if self._layers else ()
+            longer = sum(mask for (_, other), mask in longest if other > length)
+            swallowed |= self._inside((network, length)) & ~longer
         return swallowed
 
     def _sending(self, state: NetworkState, leaf: str) -> _Sending:

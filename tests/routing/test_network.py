@@ -373,6 +373,14 @@ def test_a_static_route_takes_only_the_hosts_of_its_prefix_out_of_the_fabric(pla
     assert gone == {pair for pair in whole if pair[0] in near and pair[1] == f"{port.peer}:{port.peer_port}"} != set()
 
 
+def test_a_static_route_shorter_than_those_of_bgp_takes_nothing_out_of_the_fabric() -> None:
+    fabric = small.fabric(small.values())
+    routers, hosts = designed(fabric)
+    routes = RouterRoute(IPv4Network("0.0.0.0/0")), RouterRoute(IPv4Network("10.128.0.0/16"))
+    routers = {name: (replace(found[0], static=routes),) for name, found in routers.items()}
+    assert sending(fabric, routers, hosts) == sending(fabric, *designed(fabric)) != set()
+
+
 def reachable_leaves(network: Network, state: NetworkState) -> set[tuple[str, str]]:
     """The pairs of leaves whose hosts' packets arrive."""
     outlook = network.outlook(state)
