@@ -6,7 +6,7 @@ first gets a configuration that still accepts and announces the old routes besid
 removed last. Losses that no order avoids are named in the step that causes them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from ipaddress import ip_interface, ip_network
@@ -38,7 +38,7 @@ from netkit.plan.retain import (
 )
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
-from netkit.platforms.routing import BgpNeighbor, HostRoutes, RetainedRouting, Router
+from netkit.platforms.routing import Aggregate, BgpNeighbor, HostRoutes, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
 from netkit.routing.address import End
 from netkit.routing.designed import host_of, router_of
@@ -58,6 +58,7 @@ MOST_COMPARED = 64
 """Devices that change, up to which several orders are compared, and any two switches of a group."""
 UNKNOWN_ASN = 4_294_967_294
 """The AS of a switch in no fabric whose neighbors accept any other AS: the last private one."""
+BOTH_FAMILIES = frozenset({4, 6})
 NOTHING_LOST = ReachabilityLoss()
 Named = TypeVar("Named", Switch, Host)
 
@@ -96,8 +97,8 @@ class Order:
         self._before = before
         self.kept: dict[str, RetainedRouting] = {}
         self._between: dict[str, Router] = {}
-        self._replacing: set[str] = set()
-        """Devices that drop a summary before they announce another: FRR changes one line after the other."""
+        self._replacing: dict[str, frozenset[int]] = {}
+        """IP versions in which a device drops a summary before it announces another: FRR changes line by line."""
         for name, found in self._routing.items():
             was, now = found.running, found.intended
             if not isinstance(was, Router) or not isinstance(now, Router) or name not in self.devices or not now.asn:
@@ -109,8 +110,8 @@ class Order:
             if kept := replace(kept, entries=detour.entries) if detour else kept:
                 self.kept[name] = kept
                 self._between[name] = with_kept(between, kept)
-                is_adding = not {*now.aggregates} <= {*was.aggregates}
-                self._replacing |= {name} if kept.aggregates and is_adding else set()
+                adding = frozenset(one.prefix.version for one in _summaries(now) - _summaries(was))
+                self._replacing[name] = adding & {one.prefix.version for one in kept.aggregates}
         left = dict(self._cables_left(every))
         routers = dict(self._routers()) | dict(self._routers_left(left))
         self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
@@ -144,7 +145,8 @@ class Order:
     def steps(self) -> tuple[Step, ...]:
         """The best order: each device once if that is safe, else in two stages."""
         once = self.best_sequence(dict.fromkeys(self.devices, INTENDED))
-        if not self.kept or not any(step.after or self._replacing.intersection(step.devices) for step in once):
+        is_replacing = any(self._replacing.values())
+        if not self.kept or not (is_replacing or any(step.after for step in once)):
             return _numbered(once)
         phases = {name: BOTH if name in self.kept else INTENDED for name in self.devices}
         second = self._second_stage(phases).best_sequence(dict.fromkeys(self.kept, INTENDED), phases)
@@ -489,12 +491,13 @@ class Order:
                 elif planned.role in {"spine", "core"} and name in self.carriers:
                     for leaf in self._leaves_below(name):
                         closing = either(closing, self._pairs_of(NetworkState(phases), leaf))
-            is_replacing = name in self._replacing and (phases.get(name, RUNNING), targets[name]) == (RUNNING, INTENDED)
-            if planned.role == "leaf" and (
-                is_replacing or self._ends_used_session(NetworkState(phases), name, targets[name])
-            ):
-                closing = either(closing, self._pairs_of(NetworkState(phases), name))
-            elif is_replacing:
+            is_direct = (phases.get(name, RUNNING), targets[name]) == (RUNNING, INTENDED)
+            replaced = self._replacing.get(name) if is_direct else None
+            if planned.role == "leaf":
+                is_ending = self._ends_used_session(NetworkState(phases), name, targets[name])
+                if families := BOTH_FAMILIES if is_ending else replaced:
+                    closing = either(closing, self._pairs_of(NetworkState(phases), name, families))
+            elif replaced:
                 down |= {(name, port) for port in self._ports(name)}
         if not down:
             return closing, CLOSING_S, self._paths
@@ -525,11 +528,14 @@ class Order:
         kept = {side.interface for side in then.sessions}
         return {side.interface for side in now.sessions if side.is_active and not side.is_drained} - kept
 
-    def _pairs_of(self, state: NetworkState, leaf: str) -> Rows:
+    def _pairs_of(self, state: NetworkState, leaf: str, families: Collection[int] = BOTH_FAMILIES) -> Rows:
         """The pairs of a leaf with others that reach each other both in this state and in the end."""
         here = self.network.at(leaf)
         lost, _ = self._lost_in(state)
-        reached = (has & ~gone for has, gone in zip(self._wanted, lost, strict=True))
+        reached = (
+            has & ~gone if group.nics[0].address.version in families else 0
+            for group, has, gone in zip(self.network.groups, self._wanted, lost, strict=True)
+        )
         return tuple(row & (~here if here >> index & 1 else here) for index, row in enumerate(reached))
 
     def _parts(self, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -638,6 +644,11 @@ def is_drained_first(device: DevicePlan, fabric: Fabric) -> bool:
         gone |= {one.name for one in cut_off}
         below = {port.peer for one in cut_off for port in one.ports if port.role == "down"}
     return is_needed
+
+
+def _summaries(router: Router) -> set[Aggregate]:
+    """The summaries of both families."""
+    return {*router.aggregates, *(router.v6.aggregates if router.v6 else ())}
 
 
 def _stage(phases: Mapping[str, int], names: Iterable[str], targets: Mapping[str, int]) -> Stage:

@@ -153,6 +153,28 @@ def test_a_summary_is_not_replaced_in_one_step_where_all_others_accept_both(plat
     assert not any(lost for _, _, lost in replace(found, running=running, plan=plan, order=None).lost())
 
 
+@pytest.mark.parametrize(
+    ("running", "intended"), [("10.128.0.0/28", "10.128.0.0/29"), ("2001:db8:128::/63", "2001:db8:128::/64")]
+)
+def test_a_summary_of_either_family_is_not_replaced_in_one_step(running: str, intended: str) -> None:
+    """All others accept both lengths, and the summary of the other family stays."""
+    both = merged(EDITS["IPv6"], EDITS["new unit"])
+    found = transition("frr", both, both)
+    length, other = intended.partition("/")[2], running.partition("/")[2]
+    there = {}
+    for name, one in found.running.items():
+        files = dict(one.files)
+        text = (files.get("frr.conf") or "").replace(f"ge {length} le {length}", f"ge {other} le {length}")
+        if name == "leaf01":
+            for head in (" aggregate-address", "seq 20 permit"):
+                text = text.replace(f"{head} {intended}", f"{head} {running}")
+        there[name] = Running(files | {"frr.conf": text} if text else files)
+    found = as_deployed(replace(found, running=there))
+    assert [step.stage for step in found.plan.steps if "leaf01" in step.devices] == ["both", "finish"]
+    assert not found.plan.worst
+    assert not any(lost for _, _, lost in found.lost())
+
+
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("name", daily(NEEDS_ORDER, *SUMMARIES))
 def test_the_opposite_order_loses_pairs(platform: str, name: str) -> None:
