@@ -518,11 +518,11 @@ class FamilyNetwork:
             known |= best
         return _Rib(known, tuple(hops), tuple(_Advert(mask, *alike) for alike, mask in adverts.items()))
 
-    def _received(self, tables: _Tables, number: int, sender: str, name: str, rib: _Rib) -> list[Offers]:
-        """What a router accepts of another one that has these routes, over each session between them."""
+    def _received(self, tables: _Tables, number: int, sender: str, name: str, rib: _Rib) -> list[Offers | None]:
+        """What a router accepts of another one that has these routes, over each session between them that is up."""
         places = self._possible_of(name, self._phase(tables.state, name)).places.get(sender, ())
         sessions = (tables.links[name][place] for place in places)
-        return [self._offers(tables.state, number, name, one, rib) for one in sessions if one is not None]
+        return [None if one is None else self._offers(tables.state, number, name, one, rib) for one in sessions]
 
     def _offers(self, state: NetworkState, number: int, name: str, session: _Session, rib: _Rib) -> Offers:
         """What a router accepts over a session from a sender that has these routes."""

@@ -1,6 +1,6 @@
 """The routing model: its rules as data, sequences of states, and a comparison with a separate miniature BGP."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface, IPv4Network
 from types import MappingProxyType
@@ -485,3 +485,72 @@ def test_consecutive_states_equal_states_evaluated_alone(
     for phases, down, drained in choices:
         state = NetworkState(phases, down, drained)
         assert network.outlook(state) == Network(cabling(), routers, hosts).outlook(state)
+
+
+CHANGES: tuple[Callable[[Router], Router], ...] = (
+    lambda one: replace(one, neighbors=one.neighbors[1:], external=one.external[1:]),
+    lambda one: replace(one, neighbors=one.neighbors[::-1], max_paths=2),
+    lambda one: replace(one, prefix_lists={name: rules[1:] for name, rules in one.prefix_lists.items()}),
+    lambda one: replace(
+        one,
+        route_maps={name: tuple(replace(each, prepends=1) for each in found) for name, found in one.route_maps.items()},
+    ),
+    lambda one: replace(one, aggregates=()),
+    lambda one: replace(one, redistributed=None),
+    lambda one: replace(one, asn=one.asn + 1),
+    lambda one: replace(one, is_drained=True),
+    lambda one: neighbors(one, remote_asn=0, allowas_in=1),
+    lambda one: first(one, is_drained=True) if one.neighbors else one,
+    lambda one: neighbors(replace(one, requires_policy=False), outbound=""),
+)
+
+
+def of_both_families(change: Callable[[Router], Router], router: Router) -> Router:
+    return replace(change(router), v6=change(router.v6) if router.v6 else None)
+
+
+@MANY
+@given(values=intents(("two-tier", "three-tier")), data=st.data())
+def test_consecutive_states_of_a_random_fabric_equal_states_evaluated_alone(
+    values: Values, data: st.DataObject
+) -> None:
+    fabric = small.fabric(values)
+    designs, hosts = designed(fabric)
+    changed = data.draw(
+        st.dictionaries(st.sampled_from(sorted(designs)), st.lists(st.sampled_from(CHANGES), max_size=3))
+    )
+    routers = {
+        name: (found[0], *(of_both_families(change, found[0]) for change in changed.get(name, ())))
+        for name, found in designs.items()
+    }
+    cabling, switches = Cabling.of([fabric]), st.sampled_from(sorted(routers))
+    ends = st.sampled_from(sorted(end for end in cabling.ends if end[0] in routers))
+    state = st.builds(
+        NetworkState,
+        st.dictionaries(switches, st.integers(0, 3)),
+        st.frozensets(ends, max_size=3),
+        st.frozensets(switches, max_size=2),
+    )
+    network = Network(cabling, routers, hosts)
+    for one in data.draw(st.lists(state, min_size=2, max_size=6)):
+        alone = Network(cabling, routers, hosts)
+        assert network.outlook(one) == alone.outlook(one)
+        assert network.paths(one, routers) == alone.paths(one, routers)
+
+
+def test_the_order_of_parallel_sessions_decides_which_of_too_many_paths_is_used() -> None:
+    """One of two sessions with a spine comes up in the state in which the other one ends."""
+    tier = {"uplink_breakout": "2x400G", "uplinks_per_spine": 2}
+    fabric = small.fabric(small.values({"switches": {"leaf": tier}}))
+    routers, hosts = designed(fabric)
+    name = fabric.tier("leaf")[0].name
+    one, other, third, fourth = routers[name][0].neighbors
+    routers[name] = (replace(routers[name][0], neighbors=(one, third, other, fourth), max_paths=1),)
+    cabling = Cabling.of([fabric])
+    network = Network(cabling, routers, hosts)
+    used = []
+    for side in (other, one):
+        state = NetworkState(down=frozenset({cabling.ends[name, side.interface]}))
+        used.append({hop for hop, _ in network.paths(state, [name])[0][name]})
+        assert network.paths(state, [name]) == Network(cabling, routers, hosts).paths(state, [name])
+    assert used == [{"spine01"}, {"spine02"}]
