@@ -96,6 +96,10 @@ class Sides:
     owner: Files | None = None
 
 
+Others = Callable[[], tuple[Plan, Callable[[str], Sides]]]
+"""The part of a plan that a limit leaves out, and both configurations of its devices."""
+
+
 def sides_of(
     devices: Mapping[str, Running | Unreachable],
     intended: Mapping[str, Files],
@@ -116,7 +120,7 @@ def ordered(
     sides: Callable[[str], Sides],
     *,
     before: Sequence[Fabric] = (),
-    others: Callable[[], Plan] | None = None,
+    others: Others | None = None,
     is_back: bool = False,
 ) -> Plan:
     """A plan with the order of its devices; `is_back`: that of a rollback.
@@ -129,13 +133,15 @@ def ordered(
     if not plan.changed:
         return plan
     has_routing = any(device.routing is not None for device in plan.changed)
+    parts = [(plan, sides)]
     rest: Sequence[DevicePlan] = ()
     unread: set[str] = set()
     unknown: dict[str, DevicePlan] = {}
     linked: frozenset[str] = frozenset()
     moved = {host for device in plan.changed for host in device.blast.moved}
     if others and (has_routing or moved):
-        part = others()
+        parts.append(others())
+        part, _ = parts[-1]
         rest = part.changed
         read = [*plan.devices, *part.devices]
         unread = {one.name for one in (*plan.unreachable, *part.unreachable)}
@@ -149,7 +155,11 @@ def ordered(
         before,
         [*rest, *unknown.values()],
         may_take=writable(fabric, sides),
-        staying=dict(_staying(fabric, plan, sides, is_back=is_back)) if is_felt else {},
+        staying={
+            name: router
+            for one, sides_of_one in (parts if is_felt else ())
+            for name, router in _staying(fabric, one, sides_of_one, is_back=is_back)
+        },
     )
     staged = {name for step in steps if step.stage for name in step.devices}
     every = (_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
@@ -261,7 +271,7 @@ def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[
     )
     rest = replace(plan, devices=tuple(device for device in plan.devices if device.name not in names))
     part = replace(part, groups=grouped(fabric, part.devices))
-    return replace(ordered(fabric, part, sides, others=lambda: rest, is_back=True), unknown=())
+    return replace(ordered(fabric, part, sides, others=lambda: (rest, sides), is_back=True), unknown=())
 
 
 def keeping(fabric: Fabric, name: str, intended: Files, kept: RetainedRouting) -> Files:

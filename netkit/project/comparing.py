@@ -34,7 +34,7 @@ class Work:
     known: Known
     before: tuple[Fabric, ...] = ()
     """Earlier fabrics whose cables may still be in place."""
-    others: Callable[[], Plan] | None = None
+    others: planning.Others | None = None
     """Makes the part of the plan that a limit leaves out; called if routing changes."""
     is_part: bool = False
     """Leave the order to the caller."""

@@ -111,7 +111,7 @@ def from_devices(
 
     assumed: dict[str, Running] = {}
 
-    def others() -> Plan:
+    def others() -> tuple[Plan, Callable[[str], planning.Sides]]:
         rest = intended(project, [one for one in reachable if limit and one.name not in files])
         there: dict[str, Running | Unreachable] = {
             name: one for name, one in found.items() if isinstance(one, Unreachable)
@@ -120,8 +120,10 @@ def from_devices(
         missed = {name: one.reason for name, one in there.items() if isinstance(one, Unreachable)}
         assumed.update(last_known(runs_folder(project.fabric.name, project.lab), missed))
         there |= assumed
-        part = compared(project, there, {name: rest.get(name, files.get(name, {})) for name in there}, is_part=True)
-        return replace(part, unreachable=(*part.unreachable, *(UnreadDevice(name, missed[name]) for name in assumed)))
+        wanted = {name: rest.get(name, files.get(name, {})) for name in there}
+        part = compared(project, there, wanted, is_part=True)
+        unread = (*part.unreachable, *(UnreadDevice(name, missed[name]) for name in assumed))
+        return replace(part, unreachable=unread), planning.sides_of(there, wanted)
 
     plan = compared(project, found, files, others=others)
     missed = (
@@ -194,7 +196,7 @@ def compared(
     found: Read,
     files: Mapping[str, Files],
     *,
-    others: Callable[[], Plan] | None = None,
+    others: planning.Others | None = None,
     is_part: bool = False,
 ) -> Plan:
     """Compare running with intended configurations.
@@ -217,7 +219,7 @@ def _made(
     project: Project,
     names: Names,
     sides: Callable[[Names], Sides],
-    others: Callable[[], Plan] | None = None,
+    others: planning.Others | None = None,
     *,
     is_part: bool = False,
 ) -> Plan:

@@ -313,6 +313,26 @@ def test_a_port_shut_down_by_hand_counts_where_routing_does_not_change() -> None
         ]
 
 
+@pytest.mark.parametrize(("by_hand", "pairs"), [("", 0), (" shutdown\n", 2)])
+def test_a_port_shut_down_by_hand_counts_where_a_limit_leaves_its_switch_out(by_hand: str, pairs: int) -> None:
+    """The sessions of the spine that changes alone are down until its leaves expect its new number."""
+    found = transition("frr", {}, EDITS["AS number of a spine"])
+    files = dict(found.running["spine02"].files)
+    files["frr.conf"] = (files["frr.conf"] or "").replace("interface swp1s1\n", f"interface swp1s1\n{by_hand}")
+    there = {name: found.running[name] for name in found.intended} | {"spine02": Running(files)}
+    fabric, sides = found.fabrics[-1], planning.sides_of(there, found.intended)
+    part, rest = (
+        planning.make(
+            fabric, {one: there[one] for one in names}, {one: found.intended[one] for one in names}, is_part=True
+        )
+        for names in (["spine01"], [one for one in there if one != "spine01"])
+    )
+    plan = planning.ordered(fabric, part, sides, others=lambda: (rest, sides))
+    assert plan.partial is not None
+    assert plan.partial.missing == ("leaf01", "leaf02")
+    assert plan.partial.loss.pairs == pairs
+
+
 def test_every_two_leaves_of_a_group_are_compared_where_one_lacks_a_session() -> None:
     units = {"units": [{"unit": "1-3", "hosts": 1}], "rails": 1}
     links = [{"pools": {"links": pool}} for pool in ("10.250.0.0/24", "10.251.0.0/24")]
@@ -500,7 +520,7 @@ def test_nothing_depends_on_a_spine_with_lines_of_which_the_order_knows_nothing(
             {one: found.intended[one] for one in found.intended if (one in names) == is_in} for is_in in (True, False)
         ]
         part, rest = (planning.make(fabric, {one: there[one] for one in some}, some, is_part=True) for some in parts)
-        return planning.ordered(fabric, part, owner, others=lambda: rest)
+        return planning.ordered(fabric, part, owner, others=lambda: (rest, owner))
 
     whole = plan(*found.intended)
     line = f"the order does not know what this does to routes (1): route-map {name} 10: {by_hand}"
@@ -587,7 +607,8 @@ def test_a_switch_that_was_not_read_keeps_what_it_is_known_to_run(platform: str)
         part = planning.make(fabric, read, found.intended, is_part=True)
         alone = planning.make(fabric, {name: known}, {name: found.intended[name]}, is_part=True)
         alone = replace(alone, unreachable=part.unreachable)
-        return planning.ordered(fabric, part, planning.sides_of(read, found.intended), others=lambda: alone)
+        sides, sides_of_it = (planning.sides_of(one, found.intended) for one in (read, {name: known}))
+        return planning.ordered(fabric, part, sides, others=lambda: (alone, sides_of_it))
 
     there = {one: found.running[one] for one in found.intended}
     as_before, as_intended, unknown = (
@@ -679,7 +700,8 @@ def test_a_switch_to_which_no_neighbor_runs_a_session_is_not_unknown(platform: s
         read = {name: away if name in (*new, *names) else found.running[name] for name in found.intended}
         part = planning.make(fabric, read, found.intended, is_part=True)
         rest = planning.make(fabric, {}, {}, is_part=True)
-        plan = planning.ordered(fabric, part, planning.sides_of(read, found.intended), others=lambda: rest)
+        sides = planning.sides_of(read, found.intended)
+        plan = planning.ordered(fabric, part, sides, others=lambda: (rest, sides))
         assert {one.name for one in plan.unreachable} == {*new, *names}
         assert any(device.role != "host" for device in plan.changed)
         return plan.unknown
