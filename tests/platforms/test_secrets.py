@@ -20,6 +20,7 @@ from netkit.platforms.driver import Candidate
 from netkit.platforms.eos.session import commands
 from netkit.platforms.nvue.driver import NvueDriver
 from netkit.platforms.nvue.patch import filled
+from netkit.platforms.ownership import leaving
 from netkit.platforms.secrets import SECRET, SecretResolver
 from netkit.platforms.sonic.candidate import SonicState
 from netkit.platforms.sonic.driver import SonicDriver
@@ -270,3 +271,11 @@ def test_eos_removes_a_line_whose_secret_is_masked_as_the_switch_has_it() -> Non
     line = "snmp-server host 192.0.2.1 version 2c hunter2"
     changes = compare(MODELS["eos"], {"eos.cfg": f"{line}\n"}, {"eos.cfg": ""}).changes
     assert commands(changes, f"{line}\n", "") == [f"no {line}"]
+
+
+@pytest.mark.parametrize("name", [SECRET, "*"])
+def test_leave_names_a_line_by_the_mask_of_its_secret(name: str) -> None:
+    line = "snmp-server host 192.0.2.1 version 2c"
+    rules = leaving({"eos.cfg": ""}, [f"{line} {name}"])
+    found = compare(MODELS["eos"], {"eos.cfg": f"{line} hunter2\n"}, rules)
+    assert (found.changes, found.left) == ((), ((f"{line} {SECRET}",),))
