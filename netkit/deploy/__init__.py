@@ -3,7 +3,7 @@
 from netkit.deploy.apply import apply, end, plan_rollback, rehearse, resume, rollback_options, undo
 from netkit.deploy.approval import Approval, Provenance
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, SessionGate
-from netkit.deploy.journal import Journal, RunSummary, history
+from netkit.deploy.journal import Journal, RunSummary, history, run_folders
 from netkit.deploy.lock import LockedError, RecentRun, RecentRuns
 from netkit.deploy.model import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Options, Outcome, Phase
 from netkit.deploy.resume import refuse_unsettled
@@ -38,6 +38,7 @@ __all__ = [
     "rehearse",
     "resume",
     "rollback_options",
+    "run_folders",
     "undo",
     "waves",
 ]

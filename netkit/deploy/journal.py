@@ -164,7 +164,7 @@ class Journal:
     def new(cls, root: Path, clock: DeployClock = CLOCK) -> "Journal":
         """Name a new run; nothing is written yet."""
         began_s = clock.wall_s()
-        newest = max((folder.name for folder in root.glob("*-*/")), default="")
+        newest = next((folder.name for folder in run_folders(root)), "")
         with suppress(ValueError):  # names stay in order even when the clock was set back
             began_s = max(began_s, 1 + timegm(time.strptime(newest.partition("-")[0], NAMED)))
         return cls(root / f"{time.strftime(NAMED, time.gmtime(began_s))}-{secrets.token_hex(2)}", clock)
@@ -325,8 +325,7 @@ class Journal:
         return frozenset(found)
 
     def _newer(self) -> Iterator["Journal"]:
-        runs = sorted(folder for folder in self.folder.parent.glob("*-*/") if folder.name > self.run)
-        return map(Journal, runs)
+        return map(Journal, reversed([one for one in run_folders(self.folder.parent) if one.name > self.run]))
 
     def entries(self) -> tuple[JournalEntry, ...]:
         """Every complete line; a killed process may leave a partial one. Other damage raises DeployError."""
@@ -460,9 +459,12 @@ def known_provenance(journal: Journal) -> tuple[Provenance, ...]:
 
 
 def run_folders(root: Path) -> list[Path]:
-    """The folders of the runs, newest first; DeployError if they cannot be listed, so that none is overlooked."""
+    """The folders of the runs, newest first: their names begin with a date.
+
+    DeployError if they cannot be listed, so that none is overlooked.
+    """
     try:
-        return sorted((folder for folder in root.iterdir() if folder.is_dir()), reverse=True)
+        return sorted((one for one in root.iterdir() if one.name[:1].isdigit() and one.is_dir()), reverse=True)
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -7,7 +7,7 @@ from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.connection import closing, discard, opened
 from netkit.deploy.device_rollout import DeviceRollout, Window
 from netkit.deploy.job import Job
-from netkit.deploy.journal import CONFIRMED, SAMPLE, Journal, JournalEntry
+from netkit.deploy.journal import CONFIRMED, SAMPLE, Journal, JournalEntry, run_folders
 from netkit.deploy.model import ConfigState, DeviceOutcome, Phase
 from netkit.deploy.preflight import Task, compared, ending, read_device
 from netkit.errors import DeployError, DeviceError, NetkitError, Problem
@@ -19,7 +19,7 @@ INTERRUPTED = DeviceError(Problem("the run was interrupted here"))
 
 def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
     """Raise DeployError while devices may still revert what the newest run left unconfirmed."""
-    newest = max(root.glob("*-*/"), default=None)
+    newest = next(iter(run_folders(root)), None)
     if newest is None:
         return
     journal = Journal(newest, clock)
@@ -119,7 +119,7 @@ def deployed(runs: Path, names: Collection[str]) -> frozenset[str]:
     """
     found: set[str] = set()
     undone: dict[str, set[str]] = {}
-    for folder in sorted(runs.glob("*-*/"), reverse=True) if runs.is_dir() else ():
+    for folder in run_folders(runs):
         if found >= set(names):
             break
         journal = Journal(folder)
@@ -144,7 +144,7 @@ def last_known(runs: Path, names: Collection[str]) -> dict[str, Running]:
     Without those that it may have left in another state, and those that a damaged run changed, or may have.
     """
     found: dict[str, Running | None] = {}
-    for folder in sorted(runs.glob("*-*/"), reverse=True) if runs.is_dir() else ():
+    for folder in run_folders(runs):
         changed = set(names) - found.keys()
         if not changed:
             break

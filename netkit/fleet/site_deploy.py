@@ -18,7 +18,7 @@ from typing import Any
 
 from netkit import deploy
 from netkit import plan as planning
-from netkit.deploy import DeployEvent, Journal, LockedError, Outcome
+from netkit.deploy import DeployEvent, Journal, LockedError, Outcome, run_folders
 from netkit.deploy.journal import known_provenance
 from netkit.deploy.model import EventHandler
 from netkit.design.select import Device
@@ -228,7 +228,7 @@ def _run_of(job: SiteJob, runs: Path) -> Journal | None:
 
 def _in_order(runs: Path) -> Iterator[Journal]:
     """Yield the runs, oldest first: a rollback names the job of the run that it undoes, if that was delivered again."""
-    return map(Journal, sorted(runs.glob("*-*/")))
+    return map(Journal, reversed(run_folders(runs)))
 
 
 def _finished(runs: Path, name: str) -> Journal:
