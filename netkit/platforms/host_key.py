@@ -8,6 +8,7 @@ import paramiko
 from paramiko.hostkeys import HostKeyEntry, HostKeys
 
 from netkit.errors import AccessError, Problem
+from netkit.private import read_text
 
 OWN_FILE = "~/.ssh/known_hosts"
 
@@ -21,7 +22,7 @@ def known_keys(file: Path | None, name: str) -> Iterator[Any]:
     """Yield the keys of `host`, or `[host]:port`, in a known_hosts file; only lines that may match are decoded."""
     file = file or Path(OWN_FILE).expanduser()
     try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
+        lines = [line.strip() for line in read_text(file, "replace").splitlines()]
     except FileNotFoundError:
         return
     except OSError as error:
