@@ -8,7 +8,7 @@ neighbours allows. At a network beside the rails, hosts ping its gateway.
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product, zip_longest
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from nornir.core.plugins.runners import RunnerPlugin
 from pydantic import TypeAdapter
@@ -32,6 +32,7 @@ MOST_NAMED = 5
 LONGEST_S = 20.0
 """By then routes have arrived over established sessions; hosts are not left without a path for longer."""
 LEAF, GATEWAY = "its leaf", "its gateway"
+Item = TypeVar("Item")
 Place = tuple[str, Nic]
 """A host's name and one of its NICs."""
 
@@ -166,7 +167,9 @@ class ReachGate:
         """The answers to expect: those from before, less what is known to be unreachable for now."""
         is_losing = self._losing(question.device)
 
-        def is_expected(source: Address, target: Address, word: str) -> bool:
+        def is_expected(host: str, source: Address, target: Address, word: str) -> bool:
+            if word == GATEWAY:
+                return host not in question.moved
             if question.prediction is not None and word != LEAF:
                 is_reached = question.prediction.reaches(source, target)
                 if not is_reached and {source, target} <= self._addresses:
@@ -181,9 +184,7 @@ class ReachGate:
                 interface: replace(
                     one,
                     answers={
-                        to: word
-                        for to, word in one.answers.items()
-                        if (name not in question.moved if word == GATEWAY else is_expected(one.source_to(to), to, word))
+                        to: word for to, word in one.answers.items() if is_expected(name, one.source_to(to), to, word)
                     },
                 )
                 for interface, one in rails.items()
@@ -246,7 +247,7 @@ def calls(fabric: Fabric, switch: Switch) -> dict[Place, tuple[Place, ...]]:
     leaves = _leaves_below(fabric, switch)
     hosts = [host for host in fabric.hosts if any(nic.leaf in leaves for nic in host.nics)]
     if switch.role == "leaf":
-        asking = hosts[:: max(1, -(-len(hosts) // MOST_HOSTS))]
+        asking = spread(hosts, MOST_HOSTS)
         apart = [host for host in fabric.hosts if host not in hosts]
         pool = [*asking, *apart[:1], *apart[1:][-1:]]
     else:
@@ -254,7 +255,7 @@ def calls(fabric: Fabric, switch: Switch) -> dict[Place, tuple[Place, ...]]:
         for host in hosts:
             units.setdefault((host.pod, host.unit), []).append(host)
         rows = list(units.values())
-        rows = rows[:: max(1, -(-len(rows) // MOST_ABOVE))]
+        rows = spread(rows, MOST_ABOVE)
         turns = (host for row in zip_longest(*rows) for host in row if host is not None)
         pool = asking = [host for host, _ in zip(turns, range(max(FEWEST_ABOVE, len(rows))), strict=False)]
     most = max(1, MOST_NICS // max(1, len(asking)))
@@ -269,13 +270,18 @@ def calls(fabric: Fabric, switch: Switch) -> dict[Place, tuple[Place, ...]]:
     return found
 
 
+def spread(every: list[Item], most: int) -> list[Item]:
+    """At most so many of a list, evenly spread over it."""
+    return every[:: max(1, -(-len(every) // most))]
+
+
 def gateways_beside(fabric: Fabric, switch: Switch) -> Iterator[tuple[str, str, Address]]:
     """Yield some interfaces of hosts below a switch of a network beside the rails, each with its gateway."""
     if switch.access is None:
         return
     below = {port.peer for port in switch.access.ports if port.kind == "host"}
     hosts = [host for host in fabric.hosts if host.name in below]
-    for host in hosts[:: max(1, -(-len(hosts) // MOST_HOSTS))]:
+    for host in spread(hosts, MOST_HOSTS):
         for one in host.attachments:
             if one.network == switch.access.network:
                 yield host.name, one.interface, one.gateway
