@@ -12,7 +12,9 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from pydantic import BaseModel
 
 import netkit
 from netkit.hardware import Catalog
@@ -96,7 +98,8 @@ def _prepare() -> None:
     for found in pkgutil.walk_packages(netkit.__path__, "netkit."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)
-    importlib.import_module("netkit.cli.app").whole_command()
+    _build_parameters(importlib.import_module("netkit.cli.app").whole_command())
+    _build_models(BaseModel)
     hardware = Catalog()
     for read, kind in ((hardware.switch, "switches"), (hardware.host, "hosts")):
         for name in hardware.names(kind):
@@ -106,6 +109,22 @@ def _prepare() -> None:
     for file in folder.rglob("*.j2"):
         compiled.get_template(str(file.relative_to(folder)))
     gc.freeze()  # a fork that frees nothing copies no pages
+
+
+def _build_parameters(command: Any) -> None:
+    """Build what typer and pydantic build at the first use of each option."""
+    for parameter in command.params:
+        parameter.get_runtime_param()
+    for one in getattr(command, "commands", {}).values():
+        _build_parameters(one)
+
+
+def _build_models(base: type[BaseModel]) -> None:
+    """Build the validators of netkit's models, which pydantic defers to the first use."""
+    for model in base.__subclasses__():
+        if model.__module__.startswith("netkit."):
+            model.model_rebuild()
+        _build_models(model)
 
 
 def _become_netkit(

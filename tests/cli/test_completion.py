@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import start
+from tests.command import run, start
 
 TYPED: dict[str, tuple[str, list[str]]] = {
     "a verb": ("netkit pla", ["plan-capacity", "plan", "platforms"]),
@@ -24,7 +24,7 @@ TYPED: dict[str, tuple[str, list[str]]] = {
 def test_bash_completes(name: str) -> None:
     typed, offered = TYPED[name]
     last = str(len(typed.split()) - 1)
-    done = start(COLUMNS="80", _NETKIT_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=last)
+    done = run(COLUMNS="80", _NETKIT_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=last)
     assert (done.stdout.split(), done.stderr) == (offered, "")
 
 
