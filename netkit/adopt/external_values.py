@@ -48,7 +48,8 @@ def static_routes(survey: Survey, fabric: Fabric) -> list[Values]:
     every = [one for one in (*survey.switches.values(), *survey.beside.values()) if fabric.device(one.name)]
     for switch in every:
         for route in dict.fromkeys(switch.router.static):
-            if isinstance(route.prefix, IPv4Network) and (not route.via or is_address(route.via)):
+            is_plain = not route.is_floating and (not route.via or is_address(route.via))
+            if isinstance(route.prefix, IPv4Network) and is_plain:
                 found.setdefault((route.prefix, route.via), []).append(switch.name)
     return [
         {"prefix": str(prefix), **({"via": via} if via else {"discard": True}), **({"devices": one} if one else {})}
@@ -112,4 +113,4 @@ def _prefixes(switch: SurveyedSwitch, route_map: str) -> list[IPv4Network]:
     rows = [row for name in lists for row in switch.router.prefix_lists.get(name, ())]
     exact = all(row.is_permit and row.shortest == row.longest == row.prefix.prefixlen for row in rows)
     prefixes = [row.prefix for row in rows if isinstance(row.prefix, IPv4Network)]
-    return prefixes if exact and not any(clause.unknown for clause in clauses) else []
+    return prefixes if exact and not any(clause.unknown or clause.interface for clause in clauses) else []

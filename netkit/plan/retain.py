@@ -214,7 +214,8 @@ def _plain_lists(clauses: Iterable[Clause]) -> tuple[str, ...]:
     """The prefix lists of a route map that only permits what they hold; none for any other route map."""
     names: list[str] = []
     for clause in clauses:
-        if not clause.is_permit or clause.unknown or clause.matches_graceful_shutdown or not clause.prefix_lists:
+        is_plain = clause.is_permit and not (clause.unknown or clause.interface or clause.matches_graceful_shutdown)
+        if not is_plain or not clause.prefix_lists:
             return ()
         names += clause.prefix_lists
     return tuple(dict.fromkeys(names))

@@ -28,6 +28,8 @@ FAMILY_WORDS: Mapping[Version, str] = {4: "ip", 6: "ipv6"}
 EXTERNAL = 0
 DISCARDS = frozenset({"blackhole", "null0", "reject"})
 DEFAULT_ALLOWAS_IN = 3
+EBGP_DISTANCE = 20
+"""Of FRR; static routes with a greater distance are not used beside those of BGP."""
 GRACEFUL_SHUTDOWN = frozenset({"graceful-shutdown", "gshut", "65535:0", "4294901760"})
 ADDITIVE = frozenset({"additive"})
 COMMUNITY_LIST = re.compile(
@@ -121,14 +123,15 @@ def aggregate_words(aggregate: Aggregate) -> str:
     return f"aggregate-address {aggregate.prefix}{' summary-only' if aggregate.is_summary_only else ''}"
 
 
-def static_route(words: Sequence[str], version: Version = 4) -> RouterRoute | None:
+def static_route(words: Sequence[str], version: Version = 4, bgp_distance: int = EBGP_DISTANCE) -> RouterRoute | None:
     """Parse `PREFIX NEXT-HOP [distance]`, the syntax of FRR and EOS; None for anything else."""
     prefix = network(words[0], version) if len(words) > 1 and "/" in words[0] else None
     if prefix is None or (words[2:] and (len(words) > 3 or not words[2].isdecimal())):
         return None
+    is_floating = bool(words[2:]) and int(words[2]) > bgp_distance
     if words[1].lower() in DISCARDS:
-        return RouterRoute(prefix)
-    return RouterRoute(prefix, words[1]) if (":" in words[1]) == (version == 6) else None
+        return RouterRoute(prefix, is_floating=is_floating)
+    return RouterRoute(prefix, words[1], is_floating) if (":" in words[1]) == (version == 6) else None
 
 
 def routes_in_order(routes: Iterable[RouterRoute]) -> tuple[RouterRoute, ...]:
@@ -183,6 +186,7 @@ class ClauseDraft:
     matches_graceful_shutdown: bool = False
     local_preference: int | None = None
     prepends: int = 0
+    interface: str = ""
     unknown: list[str] = field(default_factory=list)
 
     def read(self, line: str, asn: int, leaving: Collection[str]) -> None:
@@ -190,6 +194,8 @@ class ClauseDraft:
         match line.split(" "):
             case ["match", "ip" | "ipv6", "address", "prefix-list", name]:
                 self.prefix_lists = (*self.prefix_lists, name)
+            case ["match", "interface", name]:
+                self.interface = name
             case ["match", "community", name] if name in leaving:
                 self.matches_graceful_shutdown = True
             case ["set", "community", *words]:
@@ -227,6 +233,7 @@ class ClauseDraft:
             self.matches_graceful_shutdown,
             self.local_preference,
             self.prepends,
+            self.interface,
             tuple(sorted(self.unknown)),
         )
 

@@ -50,6 +50,8 @@ class Clause:
     matches_graceful_shutdown: bool = False
     local_preference: int | None = None
     prepends: int = 0
+    interface: str = ""
+    """Only routes to what is connected to it; modelled for the router's own routes."""
     unknown: tuple[str, ...] = ()
     """Matches and actions outside this model, in the syntax of the NOS."""
 
@@ -85,6 +87,8 @@ class RouterRoute:
 
     prefix: IpNetwork
     via: str = ""
+    is_floating: bool = False
+    """A route of BGP to the same prefix is preferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,10 @@ class Router:
         """Yield the lines in use that may hold routes back, and that this model cannot express."""
         for name in dict.fromkeys(name for side in self.sessions for name in (side.inbound, side.outbound)):
             for clause in self.route_maps.get(name, ()):
-                yield from (f"route-map {name} {clause.number}: {line}" for line in clause.unknown)
+                matches = (f"match interface {clause.interface}",) if clause.interface else ()
+                yield from (f"route-map {name} {clause.number}: {line}" for line in (*matches, *clause.unknown))
+        for clause in self.route_maps.get(self.redistributed or "", ()):
+            yield from (f"route-map {self.redistributed} {clause.number}: {line}" for line in clause.unknown)
         yield from filter(FILTER.search, self.unknown)
         if self.v6:
             yield from self.v6.unknown_filters()

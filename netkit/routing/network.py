@@ -569,11 +569,11 @@ class FamilyNetwork:
         return {name: tables.hops[name] for name in asked}
 
     def _static(self, router: Router) -> int:
-        """The groups that static routes take out of the fabric: none is longer among the routes of BGP."""
+        """The groups that static routes take out of the fabric: none is preferred among the routes of BGP."""
         swallowed = 0
-        for network, length in {prefix_of(route.prefix) for route in router.static}:
+        for network, length, is_floating in {(*prefix_of(route.prefix), route.is_floating) for route in router.static}:
             longest = self._layers[0].items() if self._layers else ()
-            longer = sum(mask for (_, other), mask in longest if other > length)
+            longer = sum(mask for (_, other), mask in longest if other > length or (is_floating and other == length))
             swallowed |= self._inside((network, length)) & ~longer
         return swallowed
 
@@ -668,12 +668,13 @@ def _accepted(
     for advert in sent:
         if refused in advert.asns:
             continue
-        usual = DRAINED_PREFERENCE if is_last_resort or advert.is_drained else USUAL_PREFERENCE
         for allowed, clause in inbound.of(advert):
             if mask := advert.mask & allowed:
-                preference = usual if clause.local_preference is None else clause.local_preference
+                # Routes with the community lose their preference after the route map, whatever that sets.
+                is_flagged = is_last_resort or advert.is_drained or clause.has_graceful_shutdown
+                set_preference = USUAL_PREFERENCE if clause.local_preference is None else clause.local_preference
+                preference = DRAINED_PREFERENCE if is_flagged else set_preference
                 length = advert.length + clause.prepends
-                is_flagged = advert.is_drained or clause.has_graceful_shutdown
                 yield (-preference, length), _Advert(mask, length, advert.asns, is_flagged)
 
 

@@ -1,7 +1,7 @@
 """Routing policy as FRR applies it: what a router originates, and what a route map permits."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from netkit.platforms.routing import NO_MAP, Clause, IpAddress, IpNetwork, PrefixListEntry, Router, is_within
 
@@ -28,11 +28,14 @@ def network_address(number: int, length: int) -> int:
 
 def originated(router: Router) -> Iterator[Prefix]:
     """Yield the prefixes a router originates into BGP."""
-    connected = {one.network for interface, one in router.addresses if interface not in router.down}
-    announced = set(connected & set(router.networks))
+    connected: dict[IpNetwork, set[str]] = defaultdict(set)
+    for interface, one in router.addresses:
+        if interface not in router.down:
+            connected[one.network].add(interface)
+    announced = (connected.keys() | {route.prefix for route in router.static}) & set(router.networks)
     if router.redistributed is not None:
         clauses = clauses_of(router, router.redistributed) if router.redistributed else PERMIT_ALL
-        announced |= {one for one in connected if _permits(clauses, router.prefix_lists, one)}
+        announced |= {one for one in connected if _permits(clauses, router.prefix_lists, one, connected[one])}
     active = [one for one in router.aggregates if any(_is_inside(each, one.prefix) for each in announced)]
     for network in announced:
         if not any(one.is_summary_only and _is_inside(network, one.prefix) for one in active):
@@ -52,10 +55,15 @@ def clauses_of(router: Router, route_map: str) -> tuple[Clause, ...]:
     return tuple(router.route_maps.get(route_map, ()))
 
 
-def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixListEntry]], network: IpNetwork) -> bool:
-    """Whether a route of the router's own passes a route map."""
+def _permits(
+    clauses: Iterable[Clause],
+    lists: Mapping[str, Sequence[PrefixListEntry]],
+    network: IpNetwork,
+    interfaces: Collection[str],
+) -> bool:
+    """Whether a connected route of the router's own passes a route map."""
     for clause in clauses:
-        if clause.matches_graceful_shutdown:
+        if clause.matches_graceful_shutdown or (clause.interface and clause.interface not in interfaces):
             continue
         if not clause.prefix_lists or any(_is_listed(lists.get(one, ()), network) for one in clause.prefix_lists):
             return clause.is_permit

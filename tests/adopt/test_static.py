@@ -42,6 +42,18 @@ def test_static_routes_of_networks_are_adopted(name: str, network: Callable[[], 
     assert (found.leave, found.remaining) == ((), {})
 
 
+def test_a_route_with_a_distance_is_left() -> None:
+    files = dict(files_of(intents.fabric(values("frr", {}))))
+    strange = "ip route 203.0.113.0/24 blackhole 254"
+    text = files["leaf01"]["frr.conf"].replace("router bgp", f"{strange}\n!\nrouter bgp", 1)
+    files["leaf01"] = {**files["leaf01"], "frr.conf": text}
+    found = adopted("again", files, {}, Path())
+    routing = found.proposal.values.get("routing") or {}
+    assert isinstance(routing, dict)
+    assert "static" not in routing
+    assert found.remaining == {}
+
+
 def test_a_route_into_the_fabric_is_left() -> None:
     files = dict(files_of(intents.fabric(values("frr", routing={"static": ROUTES}))))
     strange = "ip route 10.128.0.0/9 10.128.0.1"

@@ -498,6 +498,7 @@ def test_a_step_names_what_its_switches_reach_over_fewer_ports_after_it(
         ("TO-LEAVES", "match tag 77"),
         ("TO-LEAVES-V6", "match tag 77"),
         ("TO-LEAVES", "set metric 100"),
+        ("CONNECTED", "match tag 77"),
         ("TO-LEAVES", "set origin incomplete"),
     ],
 )

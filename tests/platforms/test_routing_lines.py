@@ -39,6 +39,7 @@ def reported(router: Router) -> Iterator[str]:
     for name, clauses in router.route_maps.items():
         for clause in clauses:
             words = [str(clause.number), "permit" if clause.is_permit else "deny", *clause.prefix_lists]
+            words += [f"if on {clause.interface}"] if clause.interface else []
             words += ["if leaving"] if clause.matches_graceful_shutdown else []
             words += ["leaving"] if clause.has_graceful_shutdown else []
             words += [f"preference {clause.local_preference}"] if clause.local_preference is not None else []
@@ -54,7 +55,8 @@ def reported(router: Router) -> Iterator[str]:
         yield f"neighbor {' '.join(words)}"
     yield from (f"aggregate {one.prefix}{' alone' if one.is_summary_only else ''}" for one in router.aggregates)
     yield from (f"network {one}" for one in router.networks)
-    yield from (f"static {one.prefix} {one.via or 'dropped'}" for one in router.static)
+    for route in router.static:
+        yield f"static {route.prefix} {route.via or 'dropped'}{' after BGP' if route.is_floating else ''}"
     if router.redistributed is not None:
         yield f"redistributes {router.redistributed}".rstrip()
     yield from (f"unknown {line}" for line in router.unknown)

@@ -140,6 +140,11 @@ def first(router: Router, **changes: Any) -> Router:
     return replace(router, neighbors=(replace(router.neighbors[0], **changes), *router.neighbors[1:]))
 
 
+PREFERRED = (Clause(10, is_permit=True, local_preference=200),)
+LEAVING = (Clause(10, is_permit=True, has_graceful_shutdown=True),)
+NOT_LEAVING = (Clause(10, is_permit=False, matches_graceful_shutdown=True), Clause(20, is_permit=True))
+LOOPBACK_ONLY = (Clause(10, is_permit=True, interface="lo"),)
+WIDER = IPv4Network("10.1.0.0/24")
 SUMMARY_1 = Aggregate(IPv4Network("10.1.0.0/24"), is_summary_only=True)
 CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
     "whole": (Scene(), EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2}),
@@ -195,6 +200,28 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
         Scene({"leaf1": leaf(1, redistributed=None, networks=(IPv4Network("10.1.0.0/31"),))}),
         EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
+    "a network with a static route": (
+        Scene({
+            "leaf1": leaf(1, redistributed=None, networks=(WIDER,), static=(RouterRoute(WIDER),)),
+        }),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a network without a route": (
+        Scene({"leaf1": leaf(1, redistributed=None, networks=(WIDER,))}),
+        WITHOUT_1 | {"12", "13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "only what is connected to another interface": (
+        Scene({"leaf1": leaf(1, route_maps={**ALL, "OWN": LOOPBACK_ONLY}, redistributed="OWN")}),
+        WITHOUT_1 | {"12", "13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a static route": (
+        Scene({"leaf1": leaf(1, static=(RouterRoute(IPv4Network("10.2.0.0/31")),))}),
+        EVERYONE - {"12"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a static route after those of BGP": (
+        Scene({"leaf1": leaf(1, static=(RouterRoute(IPv4Network("10.2.0.0/31"), is_floating=True),))}),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
     "the same AS number at two leaves": (
         Scene({
             "leaf2": leaf(2, asn=101),
@@ -217,6 +244,25 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
     ),
     "drained for the moment": (
         Scene(state=NetworkState(drained=frozenset({"spine1"}))), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
+    "a preference does not outweigh a drained spine": (
+        Scene({
+            "spine1": spine(1, is_drained=True),
+            "leaf1": neighbors(leaf(1, route_maps={**ALL, "IN": PREFERRED}), inbound="IN"),
+        }),
+        EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
+    "routes that a leaf marks as leaving are its last resort": (
+        Scene({"leaf1": first(leaf(1, route_maps={**ALL, "IN": LEAVING}), inbound="IN")}),
+        EVERYONE, {"leaf1": 1, "leaf2": 2, "leaf3": 2},
+    ),
+    "what a drained session brings is passed on as leaving": (
+        Scene({
+            "spine1": first(spine(1), is_drained=True),
+            "spine2": first(spine(2), is_drained=True),
+            "leaf2": neighbors(leaf(2, route_maps={**ALL, "IN": NOT_LEAVING}), inbound="IN"),
+        }),
+        EVERYONE - {"21"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
     "two drained spines still carry": (
         Scene(state=NetworkState(drained=frozenset({"spine1", "spine2"}))),

@@ -29,6 +29,7 @@ from netkit.platforms.routing import BgpNeighbor, IpInterface, RetainedRouting, 
 
 FILE = "eos.cfg"
 DEFAULT_PATHS = 1
+BGP_DISTANCE = 200
 PEER_FILTER = "peer-filter "
 ACCEPT_ANY = "10 match as-range 1-4294967295 result accept"
 FAMILIES: Mapping[Version, str] = {4: "address-family ipv4", 6: "address-family ipv6"}
@@ -151,7 +152,7 @@ class _Reader(RouterReader):
                 self._of_bgp(path, line_of(path, value))
         elif line.startswith(f"{self.word} route "):
             words = line.split(" ")
-            route = static_route(words[2:], self.version)
+            route = static_route(words[2:], self.version, BGP_DISTANCE)
             if route is not None:
                 self.static.append(route)
             elif words[2] != "vrf" or words[3] not in MANAGEMENT_VRFS:

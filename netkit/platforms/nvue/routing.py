@@ -266,6 +266,8 @@ class _Reader:
                 return value in {"ipv4", "ipv6"}
             case ("match", "ip-prefix-list"):
                 draft.prefix_lists = (*draft.prefix_lists, value)
+            case ("match", "interface"):
+                draft.interface = value
             case ("match", "community-list"):
                 self.community_matches[place] = value
             case ("set", "local-preference"):

@@ -189,7 +189,11 @@ def _static(tables: Tables, wired: frr.Wiring) -> None:
         if vrf == MANAGEMENT_VRF:
             continue
         vias = ["blackhole"] if row.get("blackhole") == "true" else row.get("nexthop", "").split(",")
-        routes = [static_route((prefix, via), 6 if ":" in prefix else 4) for via in vias]
+        distances = (row["distance"].split(",") * len(vias))[: len(vias)] if row.get("distance") else [""] * len(vias)
+        routes = [
+            static_route((prefix, via, *filter(None, (distance,))), 6 if ":" in prefix else 4)
+            for via, distance in zip(vias, distances, strict=True)
+        ]
         if vrf in {"", DEFAULT_VRF} and not row.keys() - PLAIN_ROUTE and all(routes):
             wired.static += [route for route in routes if route]
         else:
