@@ -26,6 +26,8 @@ from netkit.routing.route_policy import Prefix, clauses_of, network_address, num
 
 USUAL_PREFERENCE, DRAINED_PREFERENCE = 100, 0
 NO_ASNS: frozenset[int] = frozenset()
+MOST_ROUNDS = 8
+"""In which summaries begin and cease to be announced; more means that they depend on each other."""
 MOST_TURNS = 64
 """Mean number of recomputations per router; more means that the routes do not converge."""
 
@@ -93,6 +95,16 @@ class _Rib:
     """What its neighbors accept of it, by `_Session.kind`: few sessions of a router differ in it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """A summary that a router announces while it has a route of another one inside it."""
+
+    prefix: Prefix
+    is_summary_only: bool
+    inside: frozenset[Prefix]
+    """What others announce inside it."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class _Session:
     """A session as its receiver sees it."""
@@ -148,6 +160,8 @@ class _Tables:
     layers: list[dict[str, _Rib]]
     hops: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     """The next hops of routers over all layers, as far as they were asked for."""
+    summarized: dict[str, tuple[_Summary, ...]] = field(default_factory=dict)
+    """The summaries that routers announce because of routes of others."""
 
 
 class FamilyNetwork:
@@ -177,8 +191,14 @@ class FamilyNetwork:
         }
         announced = {prefix for prefixes in self._origins.values() for prefix in prefixes}
         static = {prefix_of(route.prefix) for found in routers.values() for one in found for route in one.static}
+        self._summaries = dict(self._summaries_of_others())
+        self._possible_origins = {
+            place: prefixes | {one.prefix for one in self._summaries.get(place, ())}
+            for place, prefixes in self._origins.items()
+        }
+        announced |= {prefix for prefixes in self._possible_origins.values() for prefix in prefixes}
         self.groups = tuple(address_groups(nic_tables(cabling, routers, hosts), announced | static))
-        self._layers = prefix_layers(self.groups, self._origins)
+        self._layers = prefix_layers(self.groups, self._possible_origins)
         self._by_length: dict[int, dict[int, int]] = {}
         self._swallowed = {
             (name, phase): self._static(router)
@@ -200,8 +220,7 @@ class FamilyNetwork:
         }
         self._sendings: dict[tuple[object, ...], _Sending] = {}
         self._filters: dict[object, _Filter] = {}
-        every = sorted({prefix for prefixes in self._origins.values() for prefix in prefixes})
-        self._every_prefix = {prefix: 1 << place for place, prefix in enumerate(every)}
+        self._every_prefix = {prefix: 1 << place for place, prefix in enumerate(sorted(announced))}
         self._allowed_of_all: dict[tuple[str, int, str], int] = {}
         self._passed: dict[tuple[tuple[str, int, str], tuple[str, int, str]], bool] = {}
         self._alike: dict[tuple[str, int, int, bool], bool] = {}
@@ -313,7 +332,7 @@ class FamilyNetwork:
         ends = (name, self._phase(state, name), far.outbound), (taker, self._phase(state, taker), near.inbound)
         found = self._passed.get(ends)
         if found is None:
-            own = {prefix: 1 << place for place, prefix in enumerate(self._origins[ends[0][:2]])}
+            own = {prefix: 1 << place for place, prefix in enumerate(self._possible_origins[ends[0][:2]])}
             found = bool(self._allowed(ends[0], own) & self._allowed(ends[1], own))
             if not found:
                 for end in ends:
@@ -354,18 +373,66 @@ class FamilyNetwork:
             changed = self._changed(last.state, state)
             if not changed:
                 return last
-            tables = _Tables(state, dict(last.links), [dict(layer) for layer in last.layers], dict(last.hops))
+            summarized = {name: found for name, found in last.summarized.items() if name not in changed}
+            layers = [dict(layer) for layer in last.layers]
+            tables = _Tables(state, dict(last.links), layers, dict(last.hops), summarized)
             peers = {peer for name in changed for peer in self._peers[name]}
             tables.links |= {name: self._sessions(state, name) for name in changed | peers}
             if all(self._settle(tables, number, changed, last) for number in range(len(self._layers))):
-                self._last = tables
-                return tables
+                self._last = self._summarized(tables)
+                return self._last
         links = {name: self._sessions(state, name) for name in self._names}
         tables = _Tables(state, links, [{name: _Rib() for name in self._names} for _ in self._layers])
         for number in range(len(self._layers)):
             self._settle(tables, number, self._names)
-        self._last = tables
+        self._last = self._summarized(tables)
+        return self._last
+
+    def _summarized(self, tables: _Tables) -> _Tables:
+        """The routes once every router announces the summaries that it has routes of others for, and no more."""
+        for _ in range(MOST_ROUNDS if self._summaries else 0):
+            names = {name for name, _ in self._summaries}
+            found = {name: active for name in names if (active := self._active_summaries(tables, name))}
+            changed = {name for name in names if found.get(name) != tables.summarized.get(name)}
+            if not changed:
+                break
+            before, layers = tables, [dict(layer) for layer in tables.layers]
+            tables = _Tables(before.state, before.links, layers, dict(before.hops), found)
+            for number in range(len(self._layers)):
+                self._settle(tables, number, changed, before)
         return tables
+
+    def _active_summaries(self, tables: _Tables, name: str) -> tuple[_Summary, ...]:
+        """The summaries of a router with a route of another one inside them."""
+        layers = [(layer[name].known, index) for layer, index in zip(tables.layers, self._layers, strict=True)]
+        return tuple(
+            one
+            for one in self._summaries.get((name, self._phase(tables.state, name)), ())
+            if any(known & index.get(prefix, 0) for prefix in one.inside for known, index in layers)
+        )
+
+    def _summaries_of_others(self) -> Iterator[tuple[tuple[str, int], tuple[_Summary, ...]]]:
+        """Yield, by router and configuration, the summaries that routes of others affect."""
+        announcing: dict[Prefix, set[str]] = defaultdict(set)
+        lengths = set()
+        for (name, phase), prefixes in self._origins.items():
+            summaries = {prefix_of(one.prefix) for one in self._routers[name][phase].aggregates}
+            lengths |= {length for _, length in summaries}
+            for prefix in prefixes | summaries:
+                announcing[prefix].add(name)
+        inside: dict[Prefix, list[Prefix]] = defaultdict(list)
+        for number, length in announcing:
+            for shorter in (one for one in lengths if one < length):
+                inside[network_address(number, shorter), shorter].append((number, length))
+        for (name, phase), own in self._origins.items():
+            found = []
+            for one in self._routers[name][phase].aggregates:
+                prefix = prefix_of(one.prefix)
+                others = frozenset(each for each in inside[prefix] if announcing[each] != {name})
+                if others and (one.is_summary_only or prefix not in own):
+                    found.append(_Summary(prefix, one.is_summary_only, others))
+            if found:
+                yield (name, phase), tuple(found)
 
     def _changed(self, one: NetworkState, other: NetworkState) -> set[str]:
         """The routers that differ between two states."""
@@ -494,9 +561,12 @@ class FamilyNetwork:
     def _rib(self, tables: _Tables, number: int, name: str) -> _Rib:
         """Compute a router's routes from what its neighbours announce now."""
         state, index = tables.state, self._layers[number]
-        own = 0
-        for prefix in self._origins[name, self._phase(state, name)]:
+        own = silenced = 0
+        summaries = tables.summarized.get(name, ())
+        for prefix in (*self._origins[name, self._phase(state, name)], *(one.prefix for one in summaries)):
             own |= index.get(prefix, 0)
+        for prefix in (each for one in summaries if one.is_summary_only for each in one.inside):
+            silenced |= index.get(prefix, 0)
         offers: dict[Quality, list[tuple[str, _Advert]]] = {}
         for session in tables.links[name]:
             if session is not None:
@@ -516,7 +586,8 @@ class FamilyNetwork:
                     adverts[alike] = adverts.get(alike, 0) | chosen
                     best |= chosen
             known |= best
-        return _Rib(known, tuple(hops), tuple(_Advert(mask, *alike) for alike, mask in adverts.items()))
+        sent = ((mask if alike[0] == 0 else mask & ~silenced, alike) for alike, mask in adverts.items())
+        return _Rib(known, tuple(hops), tuple(_Advert(mask, *alike) for mask, alike in sent if mask))
 
     def _received(self, tables: _Tables, number: int, sender: str, name: str, rib: _Rib) -> list[Offers | None]:
         """What a router accepts of another one that has these routes, over each session between them that is up."""

@@ -1,6 +1,7 @@
 """The order of a plan: pairs that reach each other before and after reach each other in every state between."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -534,6 +535,22 @@ def test_nothing_depends_on_a_spine_with_lines_of_which_the_order_knows_nothing(
         assert order.index(spines) < order.index((other,))
         cut_off, without = ({step.during.pairs > 0 for step in plan(spine).steps} for spine in (other, *spines))
         assert (cut_off, without) == ({True}, {False})
+
+
+def test_leaves_change_between_spines_that_announce_only_a_summary() -> None:
+    """By hand, spines announce one summary of all leaves, which the intended filters do not accept."""
+    found = transition("frr", {}, {})
+    there = dict(found.running)
+    for name in ("spine01", "spine02", "leaf01", "leaf02"):
+        text = re.sub(r"(FABRIC seq 20 permit 10.128.0.0/16) ge .*", r"\1 le 32", there[name].files["frr.conf"] or "")
+        if name.startswith("spine"):
+            text = text.replace("  redistribute", "  aggregate-address 10.128.0.0/16 summary-only\n  redistribute")
+        there[name] = Running({**there[name].files, "frr.conf": text})
+    owner = planning.sides_of(there, found.intended)
+    fabric = found.fabrics[-1]
+    plan = planning.ordered(fabric, planning.make(fabric, there, found.intended, is_part=True), owner)
+    assert [step.devices for step in plan.steps] == [("spine01",), ("leaf01",), ("leaf02",), ("spine02",)]
+    assert {step.during or step.after for step in plan.steps} == {ReachabilityLoss()}
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

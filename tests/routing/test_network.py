@@ -145,6 +145,9 @@ LEAVING = (Clause(10, is_permit=True, has_graceful_shutdown=True),)
 NOT_LEAVING = (Clause(10, is_permit=False, matches_graceful_shutdown=True), Clause(20, is_permit=True))
 LOOPBACK_ONLY = (Clause(10, is_permit=True, interface="lo"),)
 WIDER = IPv4Network("10.1.0.0/24")
+EVERYTHING = Aggregate(EVERYWHERE, is_summary_only=False)
+EVERYTHING_ALONE = Aggregate(EVERYWHERE, is_summary_only=True)
+ONLY_EVERYTHING = listed("10.0.0.0/8", 8, 8)
 SUMMARY_1 = Aggregate(IPv4Network("10.1.0.0/24"), is_summary_only=True)
 CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
     "whole": (Scene(), EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2}),
@@ -289,6 +292,36 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
     ),
     "a summary of the longer one": (
         Scene({"leaf1": leaf(1, aggregates=(SUMMARY_1,))}), EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a spine that announces a summary of what it receives": (
+        Scene({"spine1": spine(1, aggregates=(EVERYTHING_ALONE,))}), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
+    "a spine that announces a summary beside it": (
+        Scene({"spine1": spine(1, aggregates=(EVERYTHING,))}), EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a leaf that takes only summaries": (
+        Scene({
+            "spine1": spine(1, aggregates=(EVERYTHING,)),
+            "spine2": spine(2, aggregates=(EVERYTHING,)),
+            "leaf1": neighbors(leaf(1, **ONLY_EVERYTHING), inbound="IN"),
+        }),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a leaf that takes only the summary of a spine without one of its routes": (
+        Scene({
+            "spine1": spine(1, aggregates=(EVERYTHING,)),
+            "spine2": spine(2, aggregates=(EVERYTHING,)),
+            "leaf1": neighbors(leaf(1, **ONLY_EVERYTHING), inbound="IN"),
+        }, NetworkState(down=frozenset({("leaf3", "p31")}))),
+        EVERYONE - {"13"}, {"leaf1": 2, "leaf2": 1, "leaf3": 1},
+    ),
+    "a summary of nothing": (
+        Scene({
+            "spine1": spine(1, aggregates=(EVERYTHING,)),
+            "spine2": spine(2),
+            "leaf1": neighbors(leaf(1, **ONLY_EVERYTHING), inbound="IN"),
+        }, NetworkState(down=frozenset({("leaf2", "p21"), ("leaf3", "p31"), ("leaf1", "p11")}))),
+        WITHOUT_1 | {"21", "31"}, {"leaf1": 0, "leaf2": 1, "leaf3": 1},
     ),
     "a prepended path is not used": (
         Scene({
@@ -477,7 +510,7 @@ def open_host(host: Host, routes: HostRoutes) -> HostRoutes:
 CHOICES = st.lists(
     st.tuples(
         st.dictionaries(
-            st.sampled_from(["leaf1", "leaf2", "leaf3", "spine1", "spine2", "host1", "host2"]), st.integers(0, 3)
+            st.sampled_from(["leaf1", "leaf2", "leaf3", "spine1", "spine2", "host1", "host2"]), st.integers(0, 5)
         ),
         st.frozensets(
             st.sampled_from(sorted(end for end in cabling().ends if end[0].startswith(("leaf", "spine")))), max_size=3
@@ -490,7 +523,7 @@ CHOICES = st.lists(
 
 
 def variants() -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRoutes]]]:
-    """Four possible configurations of each device."""
+    """The possible configurations of each device."""
     routers: dict[str, Sequence[Router]] = {
         f"leaf{one}": (
             leaf(one),
@@ -506,6 +539,8 @@ def variants() -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRout
             neighbors(spine(one, **listed("10.0.0.0/8", 31, 31)), inbound="IN"),
             neighbors(spine(one), remote_asn=0, allowas_in=1),
             spine(one, is_drained=True),
+            spine(one, aggregates=(EVERYTHING,)),
+            spine(one, aggregates=(EVERYTHING_ALONE,)),
         )
         for one in (1, 2)
     }
@@ -542,6 +577,8 @@ CHANGES: tuple[Callable[[Router], Router], ...] = (
         route_maps={name: tuple(replace(each, prepends=1) for each in found) for name, found in one.route_maps.items()},
     ),
     lambda one: replace(one, aggregates=()),
+    lambda one: replace(one, aggregates=(*one.aggregates, EVERYTHING)),
+    lambda one: replace(one, aggregates=(*one.aggregates, EVERYTHING_ALONE)),
     lambda one: replace(one, redistributed=None),
     lambda one: replace(one, asn=one.asn + 1),
     lambda one: replace(one, is_drained=True),
