@@ -553,6 +553,20 @@ def test_leaves_change_between_spines_that_announce_only_a_summary() -> None:
     assert {step.during or step.after for step in plan.steps} == {ReachabilityLoss()}
 
 
+def test_a_plan_warns_of_routes_of_a_host_that_the_order_does_not_know() -> None:
+    found = transition("frr", {}, EDITS["supernet"])
+    files = found.running["gpu11"].files
+    route = re.compile(r"(- \{to: [^,]+, via: [^},]+)\}")
+    text, count = route.subn(r"\1, congestion-window: 20}", files["netplan.yaml"] or "", count=1)
+    assert count == 1
+    there = {**found.running, "gpu11": Running({**files, "netplan.yaml": text})}
+    plan = planning.make(found.fabrics[-1], there, found.intended)
+    warned = {device.name: device.warnings for device in plan.devices if device.warnings}
+    assert list(warned) == ["gpu11"]
+    (line,) = warned["gpu11"]
+    assert line.startswith("the order does not know what this does to routes (1): rail0: routes to=")
+
+
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_spines_that_carry_traffic_by_the_second_stage_change_one_by_one(platform: str) -> None:
     """Two of three spines are drained at first, so both carry nothing; when the third has gone, they carry all."""

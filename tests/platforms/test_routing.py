@@ -306,6 +306,42 @@ def test_a_device_without_configuration_routes_nothing() -> None:
     assert host.host_routes({}) == HostRoutes()
 
 
+BY_HAND = """
+network:
+  ethernets:
+    rail0:
+      addresses: [10.1.0.1/31]
+      routes:
+        - {to: 10.0.0.0/8, via: 10.1.0.2, metric: 200}
+        - {to: 10.0.0.0/8, via: 10.1.0.0, metric: 100, from: 10.1.0.1}
+        - {to: 10.9.0.0/16, via: 10.1.0.0, congestion-window: 20}
+      routing-policy:
+        - {from: 10.1.0.0/24, table: 7, priority: 200}
+        - {from: 10.1.0.1, table: 8, priority: 100}
+        - {from: 10.1.0.1, table: 9, priority: soon}
+"""
+
+
+def test_routes_and_rules_of_a_host_by_hand_are_read_in_the_order_of_the_kernel() -> None:
+    host = MODELS["linux"]
+    assert host.host_routes is not None
+    whole = IPv4Network("10.0.0.0/8")
+    assert host.host_routes(host.parse({"netplan.yaml": BY_HAND})) == HostRoutes(
+        (
+            HostRail(
+                "rail0",
+                (IPv4Interface("10.1.0.1/31"),),
+                (HostRoute(whole, "10.1.0.0"), HostRoute(whole, "10.1.0.2")),
+                ((IPv4Network("10.1.0.1/32"), 8), (IPv4Network("10.1.0.0/24"), 7)),
+            ),
+        ),
+        (
+            "rail0: routes to=10.9.0.0/16 congestion-window=20 via=10.1.0.0",
+            "rail0: routing-policy from=10.1.0.1 priority=soon table=9",
+        ),
+    )
+
+
 def written(platform: str, version: str, role: str = "leaf") -> Files:
     """The files of a switch of the small fabric; the mode of SONiC stands for its version."""
     is_unified = version == "unified"

@@ -355,6 +355,15 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
         }),
         EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
+    "a table for its source, by a rule beside another interface": (
+        Scene({
+            "host1": HostRoutes((
+                *host(1, HostRoute(EVERYWHERE, "10.1.0.0", table=7)).rails,
+                HostRail("rail1", (), (), ((IPv4Network("10.1.0.1/32"), 7),)),
+            ))
+        }),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
     "a table for another source": (
         Scene({
             "host1": host(

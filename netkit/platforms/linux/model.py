@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from netkit.platforms.bgp_reader import ANY, Version, interface_address, network, prefix_order
+from netkit.platforms.bgp_reader import ANY, Version, interface_address, network, prefix_order, whole_number
 from netkit.platforms.change import NOTHING, Constraint, Risk, RiskTable, Rule, Strategy
 from netkit.platforms.compare import ConfigModel, Situation
 from netkit.platforms.config import Config, Files
@@ -111,8 +111,12 @@ ROUTE = {
     "on-link": "GatewayOnLink", "from": "PreferredSource", "mtu": "MTUBytes",
 }  # fmt: skip
 RULE = {"from": "From", "to": "To", "table": "Table", "priority": "Priority"}
-KNOWN_ROUTE = frozenset({"Destination", "Gateway", "Table", "Type", "Scope", "GatewayOnLink", "MTUBytes"})
+KNOWN_ROUTE = frozenset(
+    {"Destination", "Gateway", "Table", "Type", "Scope", "Metric", "GatewayOnLink", "PreferredSource", "MTUBytes"}
+)
 KNOWN_RULE = frozenset({"From", "Table", "Priority", "Family", "OutgoingInterface"})
+LAST_PRIORITY = 32_765
+"""Of the kernel's rules without one, just before its main table."""
 Settings = Mapping[str, str]
 
 
@@ -121,8 +125,10 @@ class _Draft:
     """A rail under construction."""
 
     addresses: list[IpInterface] = field(default_factory=list)
-    routes: list[HostRoute] = field(default_factory=list)
-    tables: list[tuple[IpNetwork, int]] = field(default_factory=list)
+    routes: list[tuple[int, HostRoute]] = field(default_factory=list)
+    """With the metric: of two routes to a prefix, the lower one is used."""
+    tables: list[tuple[int, IpNetwork, int]] = field(default_factory=list)
+    """(priority, source, table)"""
 
 
 def host_routes(config: Config) -> HostRoutes:
@@ -205,11 +211,14 @@ class _Reader:
         if (":" in text) != (self.version == 6):
             return
         prefix, via = network(text, self.version), settings.get("Gateway", "")
-        if prefix is None or table is None or settings.keys() - KNOWN_ROUTE or kind not in DROPPING | ON_LINK:
+        metric = whole_number(settings.get("Metric", "0"))
+        is_known = not settings.keys() - KNOWN_ROUTE and kind in DROPPING | ON_LINK
+        if prefix is None or table is None or metric is None or not is_known:
             self.unknown.add(origin)
             return
         gateway = interface_address(via, self.version)
-        self.rail(name).routes.append(HostRoute(prefix, str(gateway.ip) if gateway else via, table, kind in DROPPING))
+        route = HostRoute(prefix, str(gateway.ip) if gateway else via, table, kind in DROPPING)
+        self.rail(name).routes.append((metric, route))
 
     def rule(self, name: str, settings: Settings, origin: str) -> None:
         """Parse a rule: by source address, or by the interface a socket is bound to."""
@@ -219,11 +228,11 @@ class _Reader:
         )
         if self.version not in families:
             return
-        source = network(text, self.version)
-        if table is None or settings.keys() - KNOWN_RULE or (source is None) == (not out):
+        source, priority = network(text, self.version), whole_number(settings.get("Priority", str(LAST_PRIORITY)))
+        if table is None or priority is None or settings.keys() - KNOWN_RULE or (source is None) == (not out):
             self.unknown.add(origin)
         elif source is not None:
-            self.rail(name).tables.append((source, table))
+            self.rail(name).tables.append((priority, source, table))
         else:
             self.bound[out] = table
 
@@ -233,13 +242,23 @@ class _Reader:
             HostRail(
                 name,
                 tuple(sorted(draft.addresses, key=lambda one: (prefix_order(one.network), int(one.ip)))),
-                tuple(sorted(draft.routes, key=lambda route: (route.table, prefix_order(route.prefix), route.gateway))),
-                tuple(sorted(draft.tables, key=lambda found: (prefix_order(found[0]), found[1]))),
+                tuple(route for _, route in sorted(draft.routes, key=_route_order)),
+                tuple((source, table) for _, source, table in sorted(draft.tables, key=_rule_order)),
                 self.bound.get(name),
             )
             for name, draft in sorted(self.rails.items())
         )
         return HostRoutes(tuple(rails), tuple(sorted(self.unknown)))
+
+
+def _route_order(found: tuple[int, HostRoute]) -> tuple[object, ...]:
+    metric, route = found
+    return route.table, prefix_order(route.prefix), metric, route.gateway
+
+
+def _rule_order(found: tuple[int, IpNetwork, int]) -> tuple[object, ...]:
+    priority, source, table = found
+    return priority, prefix_order(source), table
 
 
 def _table(settings: Settings) -> int | None:
