@@ -67,7 +67,7 @@ class _Advert:
     mask: int
     length: int
     asns: frozenset[int]
-    """The numbers in the AS path that several routers have: only they can make a loop."""
+    """The numbers in the AS path that can make a loop: those of several routers, or all where a path is preferred."""
     is_drained: bool
 
 
@@ -113,9 +113,9 @@ class _Session:
     far: BgpNeighbor
     near: BgpNeighbor
     asns: frozenset[int]
-    """The sender's number, if several routers have it."""
+    """The sender's number, if it can make a loop."""
     refused: int
-    """The receiver's number, if routes with it are refused and several routers have it; else 0."""
+    """The receiver's number, if routes with it are refused and it can make a loop; else 0."""
     is_flagged: bool
     """The sender drains the session."""
     is_last_resort: bool
@@ -178,7 +178,10 @@ class FamilyNetwork:
         self._routers = routers
         self._names = sorted(routers, key=lambda name: (routers[name][0].router_id, name))
         asns = Counter(asn for variants in routers.values() for asn in {router.asn for router in variants})
-        self._shared = frozenset(asn for asn, count in asns.items() if count > 1)
+        # With preferences, a path may lead back to its router: its number has to be found there.
+        maps = (found for variants in routers.values() for router in variants for found in router.route_maps.values())
+        is_preferring = any(clause.local_preference for found in maps for clause in found)
+        self._shared = frozenset(asn for asn, count in asns.items() if count > 1 or is_preferring)
         self._sides = {
             (name, phase): {side.interface: side for side in router.sessions}
             for name, variants in routers.items()

@@ -140,6 +140,12 @@ def first(router: Router, **changes: Any) -> Router:
     return replace(router, neighbors=(replace(router.neighbors[0], **changes), *router.neighbors[1:]))
 
 
+def expecting(router: Router, *asns: int) -> Router:
+    """A router that expects these AS numbers of its neighbors, one each."""
+    sides = zip(router.neighbors, asns, strict=True)
+    return replace(router, neighbors=tuple(replace(one, remote_asn=asn) for one, asn in sides))
+
+
 PREFERRED = (Clause(10, is_permit=True, local_preference=200),)
 LEAVING = (Clause(10, is_permit=True, has_graceful_shutdown=True),)
 NOT_LEAVING = (Clause(10, is_permit=False, matches_graceful_shutdown=True), Clause(20, is_permit=True))
@@ -322,6 +328,14 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
             "leaf1": neighbors(leaf(1, **ONLY_EVERYTHING), inbound="IN"),
         }, NetworkState(down=frozenset({("leaf2", "p21"), ("leaf3", "p31"), ("leaf1", "p11")}))),
         WITHOUT_1 | {"21", "31"}, {"leaf1": 0, "leaf2": 1, "leaf3": 1},
+    ),
+    "spines of two AS that both prefer what a leaf passes on": (
+        Scene({
+            **{f"leaf{one}": expecting(leaf(one), 200, 201) for one in (1, 2, 3)},
+            "spine1": first(spine(1, route_maps={**ALL, "IN": PREFERRED}), inbound="IN"),
+            "spine2": first(spine(2, asn=201, route_maps={**ALL, "IN": PREFERRED}), inbound="IN"),
+        }),
+        EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
     ),
     "a prepended path is not used": (
         Scene({
