@@ -3,6 +3,7 @@
 import copy
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from tests import nic_shims
 from tests.facts.linux.case import CARDS
 from tests.facts.linux.case import tree as made
 from tests.intents import fabric, values
-from tests.test_host_nic_qos import MKDIR, PCI, PYTHON, SCRIPT, SHIM, Machine, put
+from tests.nic_shims import SHIM
+from tests.test_host_nic_qos import MKDIR, PCI, SCRIPT, Machine, put
 
 RDMA = {"rail0": "bnxt_re0", "rail1": "bnxt_re1"}
 CC = ("ecn_enable", "ecn_marking", "roce_prio", "roce_dscp", "cnp_prio", "cnp_dscp")
@@ -33,15 +35,21 @@ congestion control mode (cc_mode)\t\t: Probabilistic
 \t\tcnp dscp (cnp_dscp)\t\t: {cnp_dscp}
 """
 # configfs shows effective values in `apply` after a write; the plain file here has to be filled in.
-SED = f"""#!{PYTHON} -IS
-import os, sys
+APPLY = f"""
+import sys
+from pathlib import Path
 words = {{"ecn_enable": ["Disabled", "Enabled"], "ecn_marking": ["Not-ECT", "ECT(1)"]}}
-file = sys.argv[-1]
-if file.endswith("/cc/apply") and os.path.exists(file) and open(file).read().strip() == "0x1":
-    numbers = {{key: int(open(os.path.join(os.path.dirname(file), key)).read(), 16) for key in {CC!r}}}
-    shown = {{key: words[key][number] if key in words else number for key, number in numbers.items()}}
-    open(file, "w").write({IN_EFFECT!r}.format(**shown))
-os.execv("/bin/sed", ["sed", *sys.argv[1:]])
+file = Path(sys.argv[1])
+numbers = {{key: int((file.parent / key).read_text(), 16) for key in {CC!r}}}
+shown = {{key: words[key][number] if key in words else number for key, number in numbers.items()}}
+file.write_text({IN_EFFECT!r}.format(**shown))
+"""
+SED = f"""#!/bin/dash
+for file; do :; done
+case $file in
+*/cc/apply) [ ! -e "$file" ] || [ "$(cat "$file")" != 0x1 ] || {sys.executable} -IS "${{0%/*}}/apply.py" "$file" ;;
+esac
+exec /bin/sed "$@"
 """
 
 
@@ -64,7 +72,7 @@ def machine(tmp_path: Path) -> BroadcomMachine:
     machine = BroadcomMachine(tmp_path, "dcb", {})
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name, body in (("dcb", SHIM), ("ethtool", SHIM), ("mkdir", MKDIR), ("sed", SED)):
+    for name, body in (("dcb", SHIM), ("ethtool", SHIM), ("mkdir", MKDIR), ("sed", SED), ("apply.py", APPLY)):
         (tools / name).write_text(body, encoding="utf-8")
         (tools / name).chmod(0o755)
     for name, pci in PCI.items():
@@ -117,7 +125,7 @@ def test_broadcom_gets_the_profile_in_its_three_classes(machine: BroadcomMachine
     assert [in_effect(machine, rdma) for rdma in RDMA.values()] == [WANTED_CC, WANTED_CC]
     again = machine.run()
     unseen = "traffic-class is not exposed by this driver or tool"
-    assert (again.returncode, machine.changes_made(), again.stdout.splitlines()) == (
+    assert (again.returncode, machine.changed, again.stdout.splitlines()) == (
         0,
         [],
         [f"{rail}: {unseen}" for rail in PCI],
@@ -128,7 +136,7 @@ def test_broadcom_gets_the_profile_in_its_three_classes(machine: BroadcomMachine
 def test_broadcom_check_names_a_difference_and_changes_nothing(machine: BroadcomMachine) -> None:
     before = machine.files()
     done = machine.run("--check")
-    assert (done.returncode, machine.files(), machine.changes_made()) == (1, before, [])
+    assert (done.returncode, machine.files(), machine.changed) == (1, before, [])
     assert "rail0: cnp-dscp is 0, should be 48" in done.stdout
     assert "rail0: ecn-marking is Not-ECT, should be ECT" in done.stdout
 

@@ -1,11 +1,9 @@
 """The script that configures the rail NICs, run by dash with stand-ins for the NIC tools and a folder for /sys."""
 
 import copy
-import marshal
 import shutil
 import subprocess
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,7 +40,9 @@ class Machine:
 
     folder: Path
     tool: str
-    state: dict[str, dict[str, Any]]
+    state: nic_shims.State
+    changed: list[str] = field(default_factory=list)
+    """What the last run changed."""
 
     @property
     def sys(self) -> Path:
@@ -53,27 +53,21 @@ class Machine:
 
     def run_text(self, text: str, *args: str) -> subprocess.CompletedProcess[str]:
         (self.folder / SCRIPT).write_text(text, encoding="utf-8")
-        (self.folder / "state").write_bytes(marshal.dumps(self.state))
-        (self.folder / "log").write_text("", encoding="utf-8")
+        self.changed.clear()
         environment = {
             "PATH": f"{self.folder / 'bin'}:/usr/bin:/bin",
             "NETKIT_SYSROOT": str(self.folder / "root"),
-            "SHIM_STATE": str(self.folder / "state"),
-            "SHIM_LOG": str(self.folder / "log"),
+            "SHIM_FOLDER": str(self.folder),
         }
-        done = subprocess.run(
-            ["dash", str(self.folder / SCRIPT), *args],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        self.state = marshal.loads((self.folder / "state").read_bytes())  # noqa: S302 (written by the shims)
-        return done
-
-    def changes_made(self) -> list[str]:
-        return (self.folder / "log").read_text(encoding="utf-8").split()
+        with nic_shims.answering(self.folder, self.state, self.changed):
+            return subprocess.run(
+                ["dash", str(self.folder / SCRIPT), *args],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
 
     def files(self) -> dict[str, str]:
         return {
@@ -106,14 +100,6 @@ def add_nic(machine: Machine, name: str, pci: str, rdma: str) -> None:
     machine.state[name] = copy.deepcopy(nic_shims.FRESH)
 
 
-PYTHON = Path(sys.executable).resolve()  # resolve the venv's symlink, which takes a third longer to start
-SHIM = f"""#!{PYTHON} -IS
-import sys
-sys.path.append({str(Path(nic_shims.__file__).parent)!r})
-import nic_shims
-nic_shims.main()
-"""
-
 # configfs fills a new folder with its files; here a stand-in does.
 MKDIR = """#!/bin/sh
 for folder in "$@"; do :; done
@@ -131,7 +117,7 @@ case $* in
     printf 'Field Name | Data\n%-45s | 0x%08x\n' adaptive_routing_forced_en "$(cat "$file" 2>/dev/null || echo 0)" ;;
 *'--reg_name ROCE_ACCL --set adaptive_routing_forced_en=0x00000001 --yes')
     echo 1 >"$file"
-    echo forced >>"$SHIM_LOG" ;;
+    echo "$2" >>"$SHIM_FOLDER/forced" ;;
 *) exit 1 ;;
 esac
 """
@@ -142,7 +128,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     machine = Machine(tmp_path, request.param, {})
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name, text in ((request.param, SHIM), ("ethtool", SHIM), ("mkdir", MKDIR)):
+    for name, text in ((request.param, nic_shims.SHIM), ("ethtool", nic_shims.SHIM), ("mkdir", MKDIR)):
         (tools / name).write_text(text, encoding="utf-8")
         (tools / name).chmod(0o755)
     for name, pci in PCI.items():
@@ -196,7 +182,7 @@ def test_the_second_run_changes_nothing_and_prints_only_what_it_cannot_read(mach
     machine.run()
     state, files = machine.state, machine.files()
     done = machine.run()
-    assert (done.returncode, machine.changes_made()) == (0, [])
+    assert (done.returncode, machine.changed) == (0, [])
     assert (machine.state, machine.files()) == (state, files)
     unseen = ["ECN per priority is not exposed by this driver", "traffic-class is not exposed by this driver or tool"]
     expected = [] if machine.tool == "mlnx_qos" else [f"{rail}: {text}" for rail in PCI for text in unseen]
@@ -210,14 +196,13 @@ def test_adaptive_routing_is_forced_where_switches_use_it(machine: Machine) -> N
     (machine.folder / "bin" / "mlxreg").write_text(MLXREG, encoding="utf-8")
     (machine.folder / "bin" / "mlxreg").chmod(0o755)
     machine.run()
-    assert "forced" not in machine.changes_made()
-
     reported = machine.run("--check", changes=adaptive)
-    assert (reported.returncode, machine.changes_made()) == (1, [])
+    forced = machine.folder / "forced"
+    assert (reported.returncode, machine.changed, forced.exists()) == (1, [], False)
     line = "adaptive-routing is 0x00000000, should be 0x00000001"
     assert [said for said in reported.stdout.splitlines() if line in said] == [f"{rail}: {line}" for rail in PCI]
     assert machine.run(changes=adaptive).returncode == 0
-    assert machine.changes_made() == ["forced", "forced"]
+    assert (machine.changed, len(forced.read_text().splitlines())) == ([], 2)
     assert machine.run("--check", changes=adaptive).returncode == 0
 
 
@@ -231,7 +216,7 @@ def test_adaptive_routing_that_cannot_be_forced_is_reported(machine: Machine) ->
 def test_check_reports_every_difference_and_changes_nothing(machine: Machine) -> None:
     files, state = machine.files(), copy.deepcopy(machine.state)
     done = machine.run("--check", "rail1")
-    assert (done.returncode, machine.changes_made()) == (1, [])
+    assert (done.returncode, machine.changed) == (1, [])
     assert (machine.state, machine.files()) == (state, files)
     named = [line.split()[1] for line in done.stdout.splitlines() if "should be" in line]
     ecn = ["ecn-notify", "ecn-react"] if machine.tool == "mlnx_qos" else []
@@ -310,7 +295,7 @@ def test_a_shared_headroom_buffer_is_noted(machine: Machine) -> None:
 def test_an_interface_that_is_not_a_rail_is_left_alone(machine: Machine, name: str) -> None:
     state, files = copy.deepcopy(machine.state), machine.files()
     done = machine.run(name)
-    assert (done.returncode, machine.changes_made()) == (2, [])
+    assert (done.returncode, machine.changed) == (2, [])
     assert f"{name}: is not a rail of this host" in done.stderr
     assert (machine.state, machine.files()) == (state, files)
 
@@ -320,7 +305,7 @@ def test_a_rail_name_at_another_pci_address_is_left_alone(machine: Machine) -> N
     device.unlink()
     device.symlink_to(machine.sys / "devices" / "0000:29:00.0")
     done = machine.run("rail0")
-    assert (done.returncode, machine.changes_made()) == (2, [])
+    assert (done.returncode, machine.changed) == (2, [])
 
 
 def test_a_missing_rdma_device_is_not_an_error_yet(machine: Machine) -> None:
