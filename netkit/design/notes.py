@@ -130,16 +130,17 @@ def _plugs(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Problem]:
     """Yield the media that cannot be plugged in at both ends."""
     at = sockets(fabric)
     links: dict[tuple[str, str], list[Link]] = defaultdict(list)
-    missing: dict[tuple[str, str, int, str], str] = {}
+    alike: dict[tuple[str, str, int, str], Socket] = {}
     for link in fabric.links():
         name = link.cable.media
         links[(link.kind, name)].append(link)
         for end in (at[(link.device, link.port)], at[(link.peer, link.peer_port)]):
-            if module_at(end, name, media) is None:
-                missing.setdefault((link.kind, name, end.ports, end.form), end.device)
-    for (kind, name, ports, form), device in missing.items():
-        message = f"no known module works with {name} and fits {device}: {form}, {ports} a cage"
-        yield _warning(message, "choose other media, or describe one in models/media.yaml", ("cables", kind, "media"))
+            alike.setdefault((link.kind, name, end.ports, end.form), end)
+    for (kind, name, ports, form), end in alike.items():
+        if module_at(end, name, media) is None:
+            message = f"no known module works with {name} and fits {end.device}: {form}, {ports} a cage"
+            remedy = "choose other media, or describe one in models/media.yaml"
+            yield _warning(message, remedy, ("cables", kind, "media"))
     for (kind, name), group in links.items():
         if media[name].kind != "optical":
             stuck = [run for run in runs(group, at, media[name].ports_per_module) if run.trunk is None]
