@@ -133,6 +133,7 @@ class RiskTable:
 
     def judged(self, changes: Iterable[Change], running: Config) -> Iterator[Change]:
         """Yield the changes with their risk."""
+        lengths = {len(thing) for thing in self.objects}
         present: set[Path] | None = None  # expensive, and most changes do not need it
         for change in changes:
             kind: When = "added" if change.is_addition else "removed" if change.is_removal else "changed"
@@ -140,7 +141,7 @@ class RiskTable:
             risk, note = (rule.risk, rule.note) if rule else (Risk.SESSION, UNKNOWN)
             if self.is_local(risk):
                 if present is None:
-                    present = set(_prefixes(map(self.stands_for, running), self.objects))
+                    present = {path[:length] for path in map(self.stands_for, running) for length in lengths}
                 place = self.stands_for(change.path)
                 if any(_matches(place, thing) and place[: len(thing)] not in present for thing in self.objects):
                     risk, note = Risk.LOW, NEW
