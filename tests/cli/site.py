@@ -9,7 +9,7 @@ from typing import Any
 from tests.command import NETKIT, ROOT, Done, environment, run, start
 from tests.lab.running import RunningLab, intent, write_fabric
 
-PATIENCE_S = 300
+PATIENCE_S = 900
 LASTING = {"deploy", "rollback"}
 """Verbs that leave threads and connections to be ended with their interpreter."""
 
