@@ -13,7 +13,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from netkit.platforms.routing import BgpNeighbor, Clause, HostRoutes, Router
+from netkit.platforms.routing import BgpNeighbor, Clause, HostRoutes, PrefixListEntry, Router
 from netkit.routing.address import (
     Cabling,
     End,
@@ -35,6 +35,8 @@ Quality = tuple[int, int]
 """Minus the local preference, and the length of the AS path: the lowest wins."""
 Offers = tuple[tuple[Quality, "_Advert"], ...]
 """The routes that a router accepts over a session."""
+_Policy = tuple[tuple[Clause, ...], tuple[tuple[str, tuple[PrefixListEntry, ...]], ...]]
+"""The clauses of a route map, and the prefix lists they name."""
 Paths = Mapping[str, tuple[tuple[str, int], ...]]
 """By router: (next hop, destinations it is used for), one for each session."""
 
@@ -222,10 +224,11 @@ class FamilyNetwork:
             for leaf, found in self._groups_at.items()
         }
         self._sendings: dict[tuple[object, ...], _Sending] = {}
-        self._filters: dict[object, _Filter] = {}
+        self._policies: dict[tuple[str, int, str], _Policy] = {}
+        self._same_policy: dict[_Policy, _Policy] = {}
+        self._filters: dict[tuple[int, int], _Filter] = {}
         self._every_prefix = {prefix: 1 << place for place, prefix in enumerate(sorted(announced))}
-        self._allowed_of_all: dict[tuple[str, int, str], int] = {}
-        self._passed: dict[tuple[tuple[str, int, str], tuple[str, int, str]], bool] = {}
+        self._allowed_masks: dict[int, int] = {}
         self._alike: dict[tuple[str, int, int, bool], bool] = {}
         self._possible: dict[tuple[str, int], _Possible] = {}
         self._kinds: dict[object, int] = {}
@@ -330,28 +333,19 @@ class FamilyNetwork:
     def _is_passed(
         self, sender: tuple[str, BgpNeighbor], receiver: tuple[str, BgpNeighbor], state: NetworkState
     ) -> bool:
-        """Whether the filters at both ends of a session have a prefix in common, of the sender or any other."""
+        """Whether the filters at both ends of a session have a prefix in common."""
         (name, far), (taker, near) = sender, receiver
-        ends = (name, self._phase(state, name), far.outbound), (taker, self._phase(state, taker), near.inbound)
-        found = self._passed.get(ends)
-        if found is None:
-            own = {prefix: 1 << place for place, prefix in enumerate(self._possible_origins[ends[0][:2]])}
-            found = bool(self._allowed(ends[0], own) & self._allowed(ends[1], own))
-            if not found:
-                for end in ends:
-                    if end not in self._allowed_of_all:
-                        self._allowed_of_all[end] = self._allowed(end, self._every_prefix)
-                found = bool(self._allowed_of_all[ends[0]] & self._allowed_of_all[ends[1]])
-            self._passed[ends] = found
-        return found
+        outbound = self._policy(name, self._phase(state, name), far.outbound)
+        inbound = self._policy(taker, self._phase(state, taker), near.inbound)
+        return bool(self._allowed(outbound) & self._allowed(inbound))
 
-    def _allowed(self, end: tuple[str, int, str], index: Mapping[Prefix, int]) -> int:
-        """Which of these prefixes a route map permits, a bit for each."""
-        name, phase, route_map = end
-        router = self._routers[name][phase]
-        clauses = clauses_of(router, route_map)
-        lists = {one: router.prefix_lists.get(one, ()) for clause in clauses for one in clause.prefix_lists}
-        return sum(mask for mask, _ in permitted(clauses, lists, index, is_drained=False))
+    def _allowed(self, policy: _Policy) -> int:
+        """Which of all prefixes a route map permits, a bit for each."""
+        if id(policy) not in self._allowed_masks:
+            clauses, lists = policy
+            found = permitted(clauses, dict(lists), self._every_prefix, is_drained=False)
+            self._allowed_masks[id(policy)] = sum(mask for mask, _ in found)
+        return self._allowed_masks[id(policy)]
 
     def at(self, leaf: str) -> int:
         """The groups at a leaf, a bit for each."""
@@ -380,7 +374,8 @@ class FamilyNetwork:
             layers = [dict(layer) for layer in last.layers]
             tables = _Tables(state, dict(last.links), layers, dict(last.hops), summarized)
             peers = {peer for name in changed for peer in self._peers[name]}
-            tables.links |= {name: self._sessions(state, name) for name in changed | peers}
+            tables.links |= {name: self._sessions(state, name) for name in changed}
+            tables.links |= {name: self._sessions_with(changed, tables, name) for name in peers - changed}
             if all(self._settle(tables, number, changed, last) for number in range(len(self._layers))):
                 self._last = self._summarized(tables)
                 return self._last
@@ -473,11 +468,22 @@ class FamilyNetwork:
     def _sessions(self, state: NetworkState, name: str) -> list[_Session | None]:
         """The sessions of a router, None for those that are down."""
         found = self._possible_of(name, self._phase(state, name))
-        phases, down = state.phases, state.down
-        return [
-            None if near in down or far in down else sessions[min(phases.get(far[0], 0), len(sessions) - 1)]
-            for (near, far), sessions in zip(found.ends, found.sessions, strict=True)
-        ]
+        return [self._session_at(state, found, place) for place in range(len(found.ends))]
+
+    def _sessions_with(self, changed: Collection[str], tables: _Tables, name: str) -> list[_Session | None]:
+        """The sessions of a router after some of its neighbors changed."""
+        found = self._possible_of(name, self._phase(tables.state, name))
+        sessions = list(tables.links[name])
+        for place in (place for peer in changed for place in found.places.get(peer, ())):
+            sessions[place] = self._session_at(tables.state, found, place)
+        return sessions
+
+    @staticmethod
+    def _session_at(state: NetworkState, possible: _Possible, place: int) -> _Session | None:
+        (near, far), sessions = possible.ends[place], possible.sessions[place]
+        if near in state.down or far in state.down:
+            return None
+        return sessions[min(state.phases.get(far[0], 0), len(sessions) - 1)]
 
     def _possible_of(self, name: str, phase: int) -> _Possible:
         found = self._possible.get((name, phase))
@@ -615,21 +621,24 @@ class FamilyNetwork:
 
     def _filter(self, name: str, phase: int, route_map: str, number: int) -> _Filter:
         """The filter of a route map in a layer, the same one for all routers with this content."""
-        key = (name, phase, route_map, number)
-        found = self._filters.get(key)
-        if found is None:
+        policy = self._policy(name, phase, route_map)
+        key = id(policy), number
+        if key not in self._filters:
+            clauses, lists = policy
+            layer = self._layers[number]
+            both = (permitted(clauses, dict(lists), layer, is_drained) for is_drained in (False, True))
+            self._filters[key] = _Filter(*both)
+        return self._filters[key]
+
+    def _policy(self, name: str, phase: int, route_map: str) -> _Policy:
+        """The content of a route map: the same object for all routers with this content."""
+        key = name, phase, route_map
+        if key not in self._policies:
             router = self._routers[name][phase]
             clauses = clauses_of(router, route_map)
             lists = tuple((one, router.prefix_lists.get(one, ())) for clause in clauses for one in clause.prefix_lists)
-            content = (clauses, lists, number)
-            found = self._filters.get(content)
-            if found is None:
-                both = (
-                    permitted(clauses, dict(lists), self._layers[number], is_drained) for is_drained in (False, True)
-                )
-                found = self._filters[content] = _Filter(*both)
-            self._filters[key] = found
-        return found
+            self._policies[key] = self._same_policy.setdefault((clauses, lists), (clauses, lists))
+        return self._policies[key]
 
     # Packets
 
@@ -682,10 +691,13 @@ class FamilyNetwork:
         """Return, by router, the groups that a packet reaches on every equal path."""
         here = {name: self._at_leaf.get(name, 0) & attached for name in self._names}
         good = dict(here)
-        is_moving = True
-        while is_moving:
-            is_moving = False
+        next_hops = {name: {hop for hop, _ in hops[name]} for name in self._names}
+        moved = set(self._names)
+        while moved:
+            before, moved = moved, set()
             for name in self._names:
+                if next_hops[name].isdisjoint(before) and next_hops[name].isdisjoint(moved):
+                    continue
                 routed = lost = 0
                 for hop, mask in hops[name]:
                     routed |= mask
@@ -693,7 +705,7 @@ class FamilyNetwork:
                 found = here[name] | (routed & ~lost & ~self._at_leaf.get(name, 0))
                 if found != good[name]:
                     good[name] = found
-                    is_moving = True
+                    moved.add(name)
         return good
 
     def _sent_by(self, table: Table) -> tuple[int, int]:
