@@ -121,10 +121,11 @@ def watched(
 def _taken_back(
     request: RolloutRequest, deploying: Deploying, failed: Journal, outcome: Outcome
 ) -> tuple[Outcome, str]:
-    """Roll back a failed run; return the outcome, and the command to continue an unfinished rollback."""
+    """Roll back a failed run; return the outcome, and the command that continues an unfinished rollback."""
     journal = Journal.new(failed.folder.parent)
     go_on = request.again(f"deploy --resume {journal.run}")
     say(sys.stderr, f"{outcome.stopped}: run {journal.run} rolls back what was done\n")
+    found: Outcome | None = None
     try:
         with Interrupt(go_on, request.revert_s) as is_stopping:
             back, options = deploying.plan_rollback(failed, deploy.rollback_options(failed), "")
@@ -133,8 +134,8 @@ def _taken_back(
     except NetkitError as error:
         for problem in error.problems:
             say(sys.stderr, f"not rolled back: {problem}\n")
-        return outcome, ""
-    return replace(outcome, rollback=found), "" if journal.outcome() is not None else go_on
+    is_left = journal.folder.exists() and journal.outcome() is None
+    return replace(outcome, rollback=found), go_on if is_left else ""
 
 
 def report_outcome(request: RolloutRequest, outcome: Outcome) -> int:

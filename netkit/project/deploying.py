@@ -15,7 +15,7 @@ from netkit.deploy.preflight import Task, first_tasks, stages_of
 from netkit.deploy.rollout import untouched
 from netkit.design.fabric import ACCESS_LIST, Switch
 from netkit.design.select import select
-from netkit.errors import AccessError, DeployError, Problem, UsageError
+from netkit.errors import AccessError, DeployError, NetkitError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.platforms.config import Files
 from netkit.project.connections import Connections
@@ -67,7 +67,10 @@ class Deploying:
         on_event: EventHandler | None = None,
         is_stopping: Stopping | None = None,
     ) -> Outcome:
-        """Deploy a plan without asking anyone, and roll back where the options ask for it."""
+        """Deploy a plan without asking anyone, and roll back where the options ask for it.
+
+        A failed run whose rollback cannot start has no `rollback`, and `stopped` gives the reason.
+        """
         options = options or Options()
         planned = taking_over(planned, options)
         plan = planned.plan
@@ -127,7 +130,11 @@ class Deploying:
         if journal.outcome() is None or not journal.is_to_be_undone():
             return outcome
         options, again = deploy.rollback_options(journal), Journal.new(self.runs)
-        return replace(outcome, rollback=self.undo(journal, options, again, None, None, on_event, is_stopping))
+        try:
+            return replace(outcome, rollback=self.undo(journal, options, again, None, None, on_event, is_stopping))
+        except NetkitError as error:
+            reasons = "; ".join(map(str, error.problems))
+            return replace(outcome, stopped=f"{outcome.stopped}; not rolled back: {reasons}")
 
     def locked(self, journal: Journal) -> AbstractContextManager[None]:
         """Lock the fabric for all accounts; a lab belongs to one account and needs no lock."""

@@ -1,17 +1,23 @@
 """A run that stops at a failure rolls back by itself, and lists unreachable devices separately."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Outcome
-from netkit.errors import UsageError
+from netkit.errors import DeployError, Problem, UsageError
+from netkit.project.deploying import Deploying
+from netkit.project.project import Project
 from netkit.project.runs import unfinished_run
 from netkit.report.history_text import outcome_text
+from tests import intents
 from tests.deploy import promise
 from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene
 from tests.deploy.test_promises import Cut
+from tests.lab.running import write_fabric
 
 
 def failed(found: Scene, name: str = "spine02", **changes: object) -> Journal:
@@ -179,6 +185,24 @@ def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None
         assert f"netkit rollback {journal.run} rolls these back: leaf03\n" in outcome_text(outcome)
         assert f"netkit rollback {journal.run} tries these again: leaf02\n" in outcome_text(outcome)
         assert {event.is_back for event in found.events} == {True}
+
+
+def test_a_rollback_that_cannot_start_leaves_the_outcome_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def undo(*_: object) -> Outcome:
+        raise DeployError(Problem("the disk is full", "free some space"))
+
+    monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setattr(Deploying, "undo", undo)
+    deploying = Deploying.of(Project.open(write_fabric(tmp_path / "fabric", intents.values())))
+    with scene("words") as found:
+        journal = failed(found)
+        shutil.copytree(journal.folder, deploying.runs / journal.run)
+    outcome = deploying.finish()
+    assert outcome.devices == (journal.outcome() or outcome).devices
+    assert outcome.stopped == "spine02 is not healthy; not rolled back: the disk is full; free some space"
+    assert unfinished_run(deploying.runs).run == journal.run
 
 
 @pytest.mark.parametrize("line", [1, 2, 5, 8, 10, 12, 14])
