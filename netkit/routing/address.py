@@ -48,6 +48,11 @@ class NicTables:
     tables: tuple[tuple[Table | None, ...], ...]
     """By the configuration of the leaf, which has the gateways, then of the host; None where that lacks the address."""
 
+    def prefixes(self) -> Iterator[Prefix]:
+        """Yield what its tables have routes to."""
+        for table in {table for found in self.tables for table in found if table}:
+            yield from (prefix for rows in table for prefix, _ in rows)
+
 
 @dataclass(frozen=True, slots=True)
 class AddressGroup:

@@ -202,7 +202,9 @@ class FamilyNetwork:
             for place, prefixes in self._origins.items()
         }
         announced |= {prefix for prefixes in self._possible_origins.values() for prefix in prefixes}
-        self.groups = tuple(address_groups(nic_tables(cabling, routers, hosts), announced | static))
+        nics = tuple(nic_tables(cabling, routers, hosts))
+        sent = {prefix for nic in nics for prefix in nic.prefixes()}
+        self.groups = tuple(address_groups(nics, announced | static | sent))
         self._layers = prefix_layers(self.groups, self._possible_origins)
         self._by_length: dict[int, dict[int, int]] = {}
         self._swallowed = {
@@ -560,6 +562,8 @@ class FamilyNetwork:
                     continue
                 received = self._received(tables, number, name, peer, after)
                 is_same = received == self._received(tables, number, name, peer, before)
+                if is_same and is_other and self.router(tables.state, peer).needs_same_path:
+                    is_same = False  # the AS of the neighbor may differ
                 if is_same and is_other and last and (last.links[peer] != tables.links[peer] or is_drained_anew):
                     is_same = received == self._received(last, number, name, peer, before)
                 if not is_same:
@@ -585,18 +589,28 @@ class FamilyNetwork:
         known = own
         adverts = {(0, NO_ASNS, False): own} if own else {}
         hops: list[tuple[str, int]] = []
-        most = self.router(state, name).max_paths
+        router = self.router(state, name)
         for quality in sorted(offers):
-            best = 0
-            for sender, mask, advert in _at_most(most, offers[quality], known):
-                hops.append((sender, mask))
-                if chosen := mask & ~best:
-                    alike = (advert.length, advert.asns, advert.is_drained)
-                    adverts[alike] = adverts.get(alike, 0) | chosen
-                    best |= chosen
-            known |= best
+            for equal in self._by_asn(state, offers[quality]) if router.needs_same_path else (offers[quality],):
+                best = 0
+                for sender, mask, advert in _at_most(router.max_paths, equal, known):
+                    hops.append((sender, mask))
+                    if chosen := mask & ~best:
+                        alike = (advert.length, advert.asns, advert.is_drained)
+                        adverts[alike] = adverts.get(alike, 0) | chosen
+                        best |= chosen
+                known |= best
         sent = ((mask if alike[0] == 0 else mask & ~silenced, alike) for alike, mask in adverts.items())
         return _Rib(known, tuple(hops), tuple(_Advert(mask, *alike) for mask, alike in sent if mask))
+
+    def _by_asn(
+        self, state: NetworkState, offers: Iterable[tuple[str, _Advert]]
+    ) -> Iterable[Sequence[tuple[str, _Advert]]]:
+        """Routes by the AS of the neighbor; differences further along the AS path are not modelled."""
+        found: dict[int, list[tuple[str, _Advert]]] = defaultdict(list)
+        for sender, advert in offers:
+            found[self.router(state, sender).asn].append((sender, advert))
+        return found.values()
 
     def _received(self, tables: _Tables, number: int, sender: str, name: str, rib: _Rib) -> list[Offers | None]:
         """What a router accepts of another one that has these routes, over each session between them that is up."""

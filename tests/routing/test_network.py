@@ -280,6 +280,17 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
     "a single path is configured": (
         Scene({"leaf1": leaf(1, max_paths=1)}), EVERYONE, {"leaf1": 1, "leaf2": 2, "leaf3": 2},
     ),
+    "equal paths over neighbors with different AS numbers, without multipath-relax": (
+        Scene({
+            "leaf1": neighbors(leaf(1, needs_same_path=True), remote_asn=0),
+            **{f"leaf{one}": neighbors(leaf(one), remote_asn=0) for one in (2, 3)},
+            "spine2": spine(2, asn=201),
+        }),
+        EVERYONE, {"leaf1": 1, "leaf2": 2, "leaf3": 2},
+    ),
+    "equal paths over neighbors with one AS number, without multipath-relax": (
+        Scene({"leaf1": leaf(1, needs_same_path=True)}), EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
     "one of two equal paths drops": (
         Scene({"spine1": first(replace(spine(1), aggregates=(SUMMARY_1,)), inbound="GONE")}),
         EVERYONE, {"leaf1": 2, "leaf2": 1, "leaf3": 1},
@@ -461,6 +472,27 @@ def sending(
     }
 
 
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_host_route_to_one_address_takes_only_that_one(place: int) -> None:
+    fabric = small.fabric(small.values({"host_routes": "supernet"}))
+    routers, hosts = designed(fabric)
+    far = fabric.hosts[place]
+    near = next(host for host in fabric.hosts if host is not far)
+    prefix = IPv4Network(f"{far.nics[0].address}/32")
+    own, *_ = hosts[near.name]
+    rails = tuple(
+        replace(
+            rail,
+            routes=(*rail.routes, *(HostRoute(prefix, table=table, is_unreachable=True) for _, table in rail.tables)),
+        )
+        for rail in own.rails
+    )
+    found = sending(fabric, routers, {**hosts, near.name: (replace(own, rails=rails),)})
+    assert sending(fabric, routers, hosts) - found == {
+        (f"{near.name}:{nic.interface}", f"{far.name}:{far.nics[0].interface}") for nic in near.nics
+    }
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_static_route_takes_only_the_hosts_of_its_prefix_out_of_the_fabric(place: int) -> None:
     fabric = small.fabric(small.values())
@@ -605,6 +637,7 @@ CHANGES: tuple[Callable[[Router], Router], ...] = (
     lambda one: replace(one, redistributed=None),
     lambda one: replace(one, asn=one.asn + 1),
     lambda one: replace(one, is_drained=True),
+    lambda one: replace(one, needs_same_path=True),
     lambda one: neighbors(one, remote_asn=0, allowas_in=1),
     lambda one: first(one, is_drained=True) if one.neighbors else one,
     lambda one: neighbors(replace(one, requires_policy=False), outbound=""),
