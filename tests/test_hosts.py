@@ -309,6 +309,42 @@ def test_the_kernel_accepts_every_sysctl_and_stricter_settings_do_not_win(tmp_pa
     assert kernel.output.split() == ["2"] * 3 + ["1"] * 3 + ["2"] * 3
 
 
+@needs_root
+def test_a_gateway_that_comes_back_over_ipv6_is_used_again_although_the_rest_is_unreachable(tmp_path: Path) -> None:
+    """The kernel prefers the unreachable route, and would ask a failed gateway again only after a minute."""
+    built = fabric(values({"pools": {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}}))
+    host, other = built.hosts[:2]
+    install(render(built, host), tmp_path)
+    nic, far = host.nics[0], other.nics[0].address_v6
+    ways = {"via": f"via {nic.gateway_v6} dev rail0", "link": "dev rail0", "unreachable": "dev lo"}
+    routes = [
+        f"ip -6 route add {'unreachable ' if route.kind == 'unreachable' else ''}{route.prefix} {ways[route.kind]} "
+        f"table {route.table}"
+        for route in RoutePlan(built, 6).routes(nic)
+    ]
+    asked = f"ping -6 -c 1 -W 1 -I {nic.address_v6} {far} >/dev/null 2>&1"
+    kernel = run(
+        tmp_path,
+        [
+            *rails_up(one.interface for one in host.nics),
+            "unshare --net sleep 50 & leaf=$!",
+            'until [ "$(readlink /proc/$leaf/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.1; done',
+            "ip link set far-rail0 netns $leaf",
+            "ip link set rail0 up; nsenter -t $leaf -n ip link set far-rail0 up; nsenter -t $leaf -n ip link set lo up",
+            f"ip -6 addr add {nic.address_v6}/{nic.prefix_length_v6} dev rail0 nodad",
+            *routes,
+            f"ip -6 rule add from {nic.address_v6} table {nic.table}",
+            f"sysctl -qp {tmp_path}/etc/sysctl.d/90-netkit-rails.conf",
+            f"until ip -6 neigh show {nic.gateway_v6} dev rail0 | grep -q FAILED; do {asked} || sleep 0.5; done",
+            f"nsenter -t $leaf -n ip -6 addr add {nic.gateway_v6}/{nic.prefix_length_v6} dev far-rail0 nodad",
+            f"nsenter -t $leaf -n ip -6 addr add {far}/128 dev lo nodad",
+            f"for try in $(seq 20); do if {asked}; then echo answered; break; fi; sleep 0.5; done",
+            "kill $leaf",
+        ],
+    )
+    assert kernel.output == "answered\n"
+
+
 def settings(text: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines() if line and not line.startswith("#"))
 

@@ -14,13 +14,20 @@ from netkit.lab.personalities.linux_host import networkd, udev, units
 from netkit.lab.personalities.linux_host.machine import parameters_of
 from netkit.private import without_secrets
 
-BOOT_SYSCTLS: Mapping[str, str] = {"arp_ignore": "0", "arp_announce": "0", "rp_filter": "0"}
+BOOT_SYSCTLS: Mapping[tuple[str, str], str] = {
+    ("ipv4", "arp_ignore"): "0",
+    ("ipv4", "arp_announce"): "0",
+    ("ipv4", "rp_filter"): "0",
+    ("ipv6", "router_probe_interval"): "60",
+}
 
 
 def apply_sysctls(node: Node) -> None:
     """Reset the kernel's settings to their boot defaults, then load /etc/sysctl.d."""
     names = ("all", "default", *node.kernel_names.values())
-    defaults = [f"net.ipv4.conf.{name}.{key}={value}" for name in names for key, value in BOOT_SYSCTLS.items()]
+    defaults = [
+        f"net.{family}.conf.{name}.{key}={value}" for name in names for (family, key), value in BOOT_SYSCTLS.items()
+    ]
     files = [f"/{SYSCTL_FOLDER}/{path.name}" for path in sorted(node.file(f"/{SYSCTL_FOLDER}").glob("*.conf"))]
     script = 'sysctl -qw "$@" || true; for file in $FILES; do sysctl -qp "$file"; done'
     result = node.run("env", f"FILES={' '.join(files)}", "sh", "-c", script, "sysctl", *defaults)
@@ -163,9 +170,9 @@ class _Reader:
         for file in sorted((self._top / SYSCTL_FOLDER).glob("*.conf")):
             for key, value, _ in parse(file.read_text(encoding="utf-8")):
                 words = key.split(".")
-                if words[:3] != ["net", "ipv4", "conf"] or len(words) != 5 or words[3] not in interfaces:
+                if len(words) != 5 or words[0::2][:2] != ["net", "conf"] or words[3] not in interfaces:
                     self.problems.append(f"{file.name}: unknown key {key or value!r}")
-                elif words[4] not in BOOT_SYSCTLS or value not in {"0", "1", "2"}:
+                elif (words[1], words[4]) not in BOOT_SYSCTLS or value not in {"0", "1", "2"}:
                     self.problems.append(f"{file.name}: unsupported {key} = {value}")
                 found[key] = value
         return found
