@@ -455,6 +455,16 @@ def test_a_restart_lasts_as_long_where_the_change_ends_the_other_sessions(platfo
     assert [one.pairs > 0 and one.seconds >= seconds for one in leaves] == [True, True]
 
 
+@pytest.mark.parametrize(
+    ("platform", "name"), [("frr", "CONNECTED"), ("nvue", "RM-CONNECTED"), ("eos", "RM-CONNECTED")]
+)
+def test_a_leaf_that_replaces_how_it_announces_its_prefixes_loses_them_for_a_moment(platform: str, name: str) -> None:
+    named = {"object_names": {"route_map": {name: "OTHER"}}}
+    found = transition(platform, {}, {"switches": {"leaf": named, "spine": named}})
+    lost = [(step.devices[0][:4], step.during.pairs > 0, step.after.pairs) for step in found.plan.steps]
+    assert lost == [("spin", False, 0)] * 2 + [("leaf", True, 0)] * 2
+
+
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_the_order_is_deterministic(platform: str) -> None:
     plans = [needs_order(platform, "higher ceilings").plan for _ in range(2)]
