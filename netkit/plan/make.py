@@ -380,7 +380,7 @@ def _planned(
     doubts: Iterable[str] = ()
     if routing:
         running = routing.running
-        doubts = running.unknown_filters() if isinstance(running, Router) else running.unknown
+        doubts = running.unknown_filters() if isinstance(running, Router) else running.unknown_lines()
     if unmodelled := tuple(dict.fromkeys(map(masked_line, doubts))):
         some = "; ".join(unmodelled[:MOST_NAMED])
         warnings = (*warnings, f"the order does not know what this does to routes ({len(unmodelled)}): {some}")

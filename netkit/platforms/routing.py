@@ -189,7 +189,7 @@ class HostRail:
     addresses: tuple[IpInterface, ...]
     routes: tuple[HostRoute, ...]
     tables: tuple[tuple[IpNetwork, int], ...] = ()
-    """Policy rules by source: (source, table)."""
+    """(source, table) of the policy rules for its addresses, by priority."""
     bound_table: int | None = None
     """The table for traffic bound to the interface, such as RoCE without a source address yet; None: the main table."""
 
@@ -203,6 +203,10 @@ class HostRoutes:
     """Routes and rules outside this model."""
     v6: "HostRoutes | None" = None
     """The routing of IPv6; None: the host has none."""
+
+    def unknown_lines(self) -> tuple[str, ...]:
+        """Routes and rules of both families outside this model."""
+        return (*self.unknown, *(self.v6.unknown if self.v6 else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,11 +127,8 @@ def _table(
     own = next((one for one in rail.addresses if one.ip == ip), None) if rail else None
     if rail is None or own is None:
         return None
-    looked_up = [table for source, table in rail.tables if ip in source]
-    if not looked_up:  # a rule applies to the whole host, whichever interface it is configured with
-        looked_up = [table for other in routes.rails for source, table in other.tables if ip in source]
-    every = (*looked_up, MAIN_TABLE)
-    return tuple(tuple(sorted(_rows(routes, rail, table, gateways, private).items())) for table in every)
+    looked_up = (*(table for source, table in rail.tables if ip in source), MAIN_TABLE)
+    return tuple(tuple(sorted(_rows(routes, rail, table, gateways, private).items())) for table in looked_up)
 
 
 def _rows(

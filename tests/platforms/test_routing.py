@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, ip_interface, ip_network
+from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network, ip_interface, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -315,31 +315,37 @@ network:
         - {to: 10.0.0.0/8, via: 10.1.0.2, metric: 200}
         - {to: 10.0.0.0/8, via: 10.1.0.0, metric: 100, from: 10.1.0.1}
         - {to: 10.9.0.0/16, via: 10.1.0.0, congestion-window: 20}
+        - {to: "2001:db8::/32", via: "2001:db8:1::", metric: 512}
+        - {to: "2001:db8::/32", via: "2001:db8:1::2"}
       routing-policy:
         - {from: 10.1.0.0/24, table: 7, priority: 200}
-        - {from: 10.1.0.1, table: 8, priority: 100}
         - {from: 10.1.0.1, table: 9, priority: soon}
+        - {from: 10.1.0.1, table: 9, priority: 40000}
+    rail1:
+      addresses: ["2001:db8:1::1/127"]
+      routes:
+        - {to: 10.0.0.0/8, via: 10.2.0.0, metric: 150}
+      routing-policy:
+        - {from: 10.1.0.1, table: 8, priority: 100}
 """
 
 
 def test_routes_and_rules_of_a_host_by_hand_are_read_in_the_order_of_the_kernel() -> None:
     host = MODELS["linux"]
     assert host.host_routes is not None
-    whole = IPv4Network("10.0.0.0/8")
-    assert host.host_routes(host.parse({"netplan.yaml": BY_HAND})) == HostRoutes(
-        (
-            HostRail(
-                "rail0",
-                (IPv4Interface("10.1.0.1/31"),),
-                (HostRoute(whole, "10.1.0.0"), HostRoute(whole, "10.1.0.2")),
-                ((IPv4Network("10.1.0.1/32"), 8), (IPv4Network("10.1.0.0/24"), 7)),
-            ),
-        ),
+    found = host.host_routes(host.parse({"netplan.yaml": BY_HAND}))
+    tables = (IPv4Network("10.1.0.1/32"), 8), (IPv4Network("10.1.0.0/24"), 7)
+    routes = (HostRoute(IPv4Network("10.0.0.0/8"), "10.1.0.0"),)
+    assert replace(found, v6=None) == HostRoutes(
+        (HostRail("rail0", (IPv4Interface("10.1.0.1/31"),), routes, tables), HostRail("rail1", (), ())),
         (
             "rail0: routes to=10.9.0.0/16 congestion-window=20 via=10.1.0.0",
+            "rail0: routing-policy from=10.1.0.1 priority=40000 table=9",
             "rail0: routing-policy from=10.1.0.1 priority=soon table=9",
         ),
     )
+    assert found.v6
+    assert found.v6.rails[0].routes == (HostRoute(IPv6Network("2001:db8::/32"), "2001:db8:1::"),)
 
 
 def written(platform: str, version: str, role: str = "leaf") -> Files:

@@ -116,7 +116,9 @@ KNOWN_ROUTE = frozenset(
 )
 KNOWN_RULE = frozenset({"From", "Table", "Priority", "Family", "OutgoingInterface"})
 LAST_PRIORITY = 32_765
-"""Of the kernel's rules without one, just before its main table."""
+"""Of a rule without a priority: just before the kernel's rule for the main table."""
+USUAL_METRIC_V6 = 1024
+"""Of a route of IPv6 without a metric, or with 0."""
 Settings = Mapping[str, str]
 
 
@@ -126,9 +128,7 @@ class _Draft:
 
     addresses: list[IpInterface] = field(default_factory=list)
     routes: list[tuple[int, HostRoute]] = field(default_factory=list)
-    """With the metric: of two routes to a prefix, the lower one is used."""
-    tables: list[tuple[int, IpNetwork, int]] = field(default_factory=list)
-    """(priority, source, table)"""
+    """With the metric."""
 
 
 def host_routes(config: Config) -> HostRoutes:
@@ -157,6 +157,8 @@ class _Reader:
         self.names = {file: settings.get("name", "") for file, settings in unit_settings(config).items()}
         self.netplan_names = netplan_names(config)
         self.rails: dict[str, _Draft] = {}
+        self.rules: list[tuple[int, IpNetwork, int]] = []
+        """(priority, source, table): a rule applies to the whole host, whichever interface it is written beside."""
         self.bound: dict[str, int] = {}
         self.unknown: set[str] = set()
 
@@ -179,8 +181,11 @@ class _Reader:
         )
         if settings.get("Destination") == "default":
             settings["Destination"] = str(ANY[6 if ":" in settings.get("Gateway", "") else 4])
-        read = self.route if key == "routes" else self.rule
-        read(name, settings, f"{name}: {key} {item} {value}".strip())
+        origin = f"{name}: {key} {item} {value}".strip()
+        if key == "routes":
+            self.route(name, settings, origin)
+        else:
+            self.rule(settings, origin)
 
     def unit(self, file: str, path: tuple[str, ...], value: str) -> None:
         """Parse an entry of a unit: a setting of a section, or a block as one line."""
@@ -197,7 +202,7 @@ class _Reader:
                 name, {"Destination": str(ANY[6 if ":" in settings.get("Gateway", "") else 4])} | settings, origin
             )
         elif head == "[RoutingPolicyRule]":
-            self.rule(name, settings, origin)
+            self.rule(settings, origin)
 
     def address(self, name: str, text: str) -> None:
         """Parse an address; the other family is ignored."""
@@ -212,6 +217,8 @@ class _Reader:
             return
         prefix, via = network(text, self.version), settings.get("Gateway", "")
         metric = whole_number(settings.get("Metric", "0"))
+        if self.version == 6:
+            metric = metric or USUAL_METRIC_V6
         is_known = not settings.keys() - KNOWN_ROUTE and kind in DROPPING | ON_LINK
         if prefix is None or table is None or metric is None or not is_known:
             self.unknown.add(origin)
@@ -220,7 +227,7 @@ class _Reader:
         route = HostRoute(prefix, str(gateway.ip) if gateway else via, table, kind in DROPPING)
         self.rail(name).routes.append((metric, route))
 
-    def rule(self, name: str, settings: Settings, origin: str) -> None:
+    def rule(self, settings: Settings, origin: str) -> None:
         """Parse a rule: by source address, or by the interface a socket is bound to."""
         text, table, out = settings.get("From", ""), _table(settings), settings.get("OutgoingInterface", "")
         families = {"ipv4": (4,), "ipv6": (6,), "both": (4, 6)}.get(
@@ -229,21 +236,33 @@ class _Reader:
         if self.version not in families:
             return
         source, priority = network(text, self.version), whole_number(settings.get("Priority", str(LAST_PRIORITY)))
-        if table is None or priority is None or settings.keys() - KNOWN_RULE or (source is None) == (not out):
+        is_before_main = priority is not None and priority <= LAST_PRIORITY
+        if table is None or not is_before_main or settings.keys() - KNOWN_RULE or (source is None) == (not out):
             self.unknown.add(origin)
-        elif source is not None:
-            self.rail(name).tables.append((priority, source, table))
+        elif priority is not None and source is not None:
+            self.rules.append((priority, source, table))
         else:
             self.bound[out] = table
 
     def done(self) -> HostRoutes:
         """Build the model, in an order that does not depend on the files."""
+        lowest: dict[tuple[int, IpNetwork], int] = {}
+        for metric, route in (each for draft in self.rails.values() for each in draft.routes):
+            place = route.table, route.prefix
+            lowest[place] = min(metric, lowest.get(place, metric))
+        rules = sorted(self.rules, key=_rule_order)
         rails = (
             HostRail(
                 name,
                 tuple(sorted(draft.addresses, key=lambda one: (prefix_order(one.network), int(one.ip)))),
-                tuple(route for _, route in sorted(draft.routes, key=_route_order)),
-                tuple((source, table) for _, source, table in sorted(draft.tables, key=_rule_order)),
+                tuple(
+                    route
+                    for metric, route in sorted(draft.routes, key=_route_order)
+                    if metric == lowest[route.table, route.prefix]
+                ),
+                tuple(
+                    (source, table) for _, source, table in rules if any(one.ip in source for one in draft.addresses)
+                ),
                 self.bound.get(name),
             )
             for name, draft in sorted(self.rails.items())
