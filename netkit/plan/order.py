@@ -495,11 +495,13 @@ class Order:
             replaced = self._replacing.get(name) if is_direct else None
             if planned.role == "leaf":
                 state, target = NetworkState(phases), targets[name]
-                is_ending = self._ends_used_session(state, name, target) or self._redistributes_again(
-                    state, name, target
-                )
-                if families := BOTH_FAMILIES if is_ending else replaced:
-                    closing = either(closing, self._pairs_of(NetworkState(phases), name, families))
+                families = frozenset(replaced or ())
+                if name in self._routing:
+                    families = families.union(self.network.announced_anew(state, name, target))
+                if self._ends_used_session(state, name, target):
+                    families = BOTH_FAMILIES
+                if families:
+                    closing = either(closing, self._pairs_of(state, name, families))
             elif replaced:
                 down |= {(name, port) for port in self._ports(name)}
         if not down:
@@ -522,14 +524,6 @@ class Order:
         if any(not self.network.is_known(name, port) for port in ending):
             return True
         return bool(ending.union(self.devices[name].blast.ports) & self.network.used(state, name))
-
-    def _redistributes_again(self, state: NetworkState, name: str, target: int) -> bool:
-        """Whether a change replaces how a leaf announces its own prefixes: FRR withdraws them meanwhile."""
-        if name not in self._routing:
-            return False
-        now, then = self.network.router(state, name), self.network.router(NetworkState({name: target}), name)
-        is_announcing = now.redistributed is not None or bool(set(now.networks) - set(then.networks))
-        return is_announcing and now.redistributed != then.redistributed
 
     def _ending(self, state: NetworkState, name: str, target: int) -> set[str]:
         """The ports whose session a change ends for good."""

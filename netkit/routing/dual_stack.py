@@ -71,6 +71,19 @@ class Network:
         if self._v6:
             yield from self._v6.narrower(was[1], now[1], of_v6)
 
+    def announced_anew(self, state: NetworkState, name: str, phase: int) -> Iterator[int]:
+        """Yield the IP versions in which another configuration of a router replaces how it announces its own prefixes.
+
+        FRR withdraws these meanwhile.
+        """
+        for version, family in ((4, self._v4), (6, self._v6)):
+            if family is None:
+                continue
+            now, then = family.router(state, name), family.router(NetworkState({name: phase}), name)
+            is_announcing = now.redistributed is not None or bool(set(now.networks) - set(then.networks))
+            if is_announcing and now.redistributed != then.redistributed:
+                yield version
+
     def carriers(self, state: NetworkState) -> frozenset[str]:
         """The devices that traffic between hosts depends on in a state."""
         return self._v4.carriers(state) | (self._v6.carriers(state) if self._v6 else frozenset())

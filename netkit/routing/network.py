@@ -2,7 +2,8 @@
 
 The rules are those of FRR: sessions need both ends, a missing filter denies, an AS path with the own number
 is refused, a drained route is the last resort, equal paths share the traffic, the longest prefix wins. What is computed
-is the state after everything has settled; how long that takes is not part of it.
+is the state after everything has settled; how long that takes is not part of it. With local preferences several such
+states can exist: which one is found then depends on the state before, as it does for the daemons.
 
 Addresses of hosts that are equivalent in every state are one destination, and a set of destinations is an integer with
 a bit for each. Routes are computed for all destinations at once: a filter is a mask, and a session costs a few
@@ -182,7 +183,9 @@ class FamilyNetwork:
         asns = Counter(asn for variants in routers.values() for asn in {router.asn for router in variants})
         # With preferences, a path may lead back to its router: its number has to be found there.
         maps = (found for variants in routers.values() for router in variants for found in router.route_maps.values())
-        is_preferring = any(clause.local_preference for found in maps for clause in found)
+        is_preferring = any(
+            clause.local_preference not in {None, USUAL_PREFERENCE} for found in maps for clause in found
+        )
         self._shared = frozenset(asn for asn, count in asns.items() if count > 1 or is_preferring)
         self._sides = {
             (name, phase): {side.interface: side for side in router.sessions}

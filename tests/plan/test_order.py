@@ -465,6 +465,13 @@ def test_a_leaf_that_replaces_how_it_announces_its_prefixes_loses_them_for_a_mom
     assert lost == [("spin", False, 0)] * 2 + [("leaf", True, 0)] * 2
 
 
+def test_a_leaf_that_replaces_how_it_announces_ipv6_prefixes_loses_only_these() -> None:
+    named = {"object_names": {"route_map": {"CONNECTED-V6": "OTHER"}}}
+    found = transition("frr", EDITS["IPv6"], merged(EDITS["IPv6"], {"switches": {"leaf": named, "spine": named}}))
+    lost = [step.during for step in found.plan.steps if step.devices[0].startswith("leaf")]
+    assert [(one.pairs > 0, one.is_only_ipv6) for one in lost] == [(True, True)] * 2
+
+
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_the_order_is_deterministic(platform: str) -> None:
     plans = [needs_order(platform, "higher ceilings").plan for _ in range(2)]
@@ -575,6 +582,18 @@ def test_a_plan_warns_of_routes_of_a_host_that_the_order_does_not_know() -> None
     assert list(warned) == ["gpu11"]
     (line,) = warned["gpu11"]
     assert line.startswith("the order does not know what this does to routes (1): rail0: routes to=")
+
+
+def test_a_plan_warns_of_routes_of_ipv6_that_the_order_does_not_know() -> None:
+    found = transition("frr", EDITS["IPv6"], merged(EDITS["IPv6"], EDITS["supernet"]))
+    files = found.running["gpu11"].files
+    route = re.compile(r"(- \{to: \"?2001:[^,]+, via: [^},]+)\}")
+    text, count = route.subn(r"\1, congestion-window: 20}", files["netplan.yaml"] or "", count=1)
+    assert count == 1
+    there = {**found.running, "gpu11": Running({**files, "netplan.yaml": text})}
+    plan = planning.make(found.fabrics[-1], there, found.intended)
+    warned = [device.warnings for device in plan.devices if device.warnings]
+    assert [["rail0: routes to=2001:" in line for line in lines] for lines in warned] == [[True]]
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -147,6 +147,19 @@ def expecting(router: Router, *asns: int) -> Router:
 
 
 PREFERRED = (Clause(10, is_permit=True, local_preference=200),)
+AVOIDED = (Clause(10, is_permit=True, local_preference=0),)
+
+
+def avoiding(router: Router) -> Router:
+    """A router that accepts all but what its first neighbor announces as a last resort."""
+    one, *others = router.neighbors
+    return replace(
+        router,
+        route_maps={**ALL, "AVOIDED": AVOIDED},
+        neighbors=(one, *(replace(each, inbound="AVOIDED") for each in others)),
+    )
+
+
 LEAVING = (Clause(10, is_permit=True, has_graceful_shutdown=True),)
 NOT_LEAVING = (Clause(10, is_permit=False, matches_graceful_shutdown=True), Clause(20, is_permit=True))
 LOOPBACK_ONLY = (Clause(10, is_permit=True, interface="lo"),)
@@ -340,6 +353,13 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
         }, NetworkState(down=frozenset({("leaf2", "p21"), ("leaf3", "p31"), ("leaf1", "p11")}))),
         WITHOUT_1 | {"21", "31"}, {"leaf1": 0, "leaf2": 1, "leaf3": 1},
     ),
+    "spines of two AS that both avoid what two leaves pass on": (
+        Scene({
+            **{f"leaf{one}": expecting(leaf(one), 200, 201) for one in (1, 2, 3)},
+            "spine1": avoiding(spine(1)), "spine2": avoiding(spine(2, asn=201)),
+        }),
+        EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
     "spines of two AS that both prefer what a leaf passes on": (
         Scene({
             **{f"leaf{one}": expecting(leaf(one), 200, 201) for one in (1, 2, 3)},
@@ -377,15 +397,6 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
             "host1": host(
                 1, HostRoute(EVERYWHERE, "10.1.0.0", table=7), tables=((IPv4Network("10.1.0.1/32"), 7),)
             )
-        }),
-        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
-    ),
-    "a table for its source, by a rule beside another interface": (
-        Scene({
-            "host1": HostRoutes((
-                *host(1, HostRoute(EVERYWHERE, "10.1.0.0", table=7)).rails,
-                HostRail("rail1", (), (), ((IPv4Network("10.1.0.1/32"), 7),)),
-            ))
         }),
         EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
@@ -609,6 +620,25 @@ def variants() -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRout
         for one in (1, 2, 3)
     }
     return routers, hosts
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "versions"),
+    [
+        ({"redistributed": "ALL"}, {"redistributed": "OTHER"}, [4]),
+        ({"redistributed": None, "networks": (EVERYWHERE,)}, {"redistributed": "ALL"}, [4]),
+        ({"redistributed": "ALL"}, {"redistributed": None, "networks": (EVERYWHERE,)}, [4]),
+        ({"redistributed": None}, {"redistributed": "ALL"}, []),
+        ({"redistributed": "ALL"}, {"redistributed": "ALL", "networks": (EVERYWHERE,)}, []),
+        ({"redistributed": None, "networks": (EVERYWHERE,)}, {"redistributed": "ALL", "networks": (EVERYWHERE,)}, []),
+    ],
+)
+def test_prefixes_are_announced_anew_by_another_statement_alone(
+    before: dict[str, Any], after: dict[str, Any], versions: list[int]
+) -> None:
+    routers, hosts = variants()
+    network = Network(cabling(), {**routers, "leaf1": (leaf(1, **before), leaf(1, **after))}, hosts)
+    assert list(network.announced_anew(NetworkState(), "leaf1", 1)) == versions
 
 
 @MANY
