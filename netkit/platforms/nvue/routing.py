@@ -312,7 +312,10 @@ class _Reader:
 
     def _static(self, text: str, path: Path) -> bool:
         version: Version = 6 if ":" in text else 4
-        route = static_route((text, path[1]), version) if path[:1] == ("via",) and len(path) > 1 else None
+        if path[:1] == ("distance",) and len(path) < 4:
+            return True  # the next hops of the distance are paths of their own
+        distance, path = (path[1:2], path[2:]) if path[:1] == ("distance",) else ((), path)
+        route = static_route((text, path[1], *distance), version) if path[:1] == ("via",) and len(path) > 1 else None
         if route is not None and version == self.version:
             self.static.add(route)
         return route is not None or path[:1] in {("address-family",), ()}
