@@ -192,7 +192,8 @@ def answering(folder: Path, state: State, changed: list[str]) -> Iterator[None]:
     server = threading.Thread(target=serve, daemon=True)
     server.start()
     yield
-    (folder / "calls").write_text("", encoding="utf-8")
+    if server.is_alive():
+        (folder / "calls").write_text("", encoding="utf-8")
     server.join()
 
 

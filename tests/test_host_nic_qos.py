@@ -180,7 +180,7 @@ def test_the_first_run_applies_the_profile_to_every_rail_and_nothing_else(machin
 
 def test_the_second_run_changes_nothing_and_prints_only_what_it_cannot_read(machine: Machine) -> None:
     machine.run()
-    state, files = machine.state, machine.files()
+    state, files = copy.deepcopy(machine.state), machine.files()
     done = machine.run()
     assert (done.returncode, machine.changed) == (0, [])
     assert (machine.state, machine.files()) == (state, files)

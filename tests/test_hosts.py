@@ -96,10 +96,12 @@ def generate(root: Path) -> Path:
     return root / "run" / "systemd" / "network"
 
 
+IPV6: dict[str, Any] = {"pools": {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}}
 MACS = {"overrides": {"gpu01": {"macs": {0: "a0:88:c2:00:00:10", 1: "a0:88:c2:00:00:11"}}}}
-BACKENDS = {
+BACKENDS: dict[str, dict[str, Any]] = {
     "netplan": {},
     "networkd": {"hosts": {"backend": "networkd"}, "attachment": "vlan", "cross_rail": "blocked"},
+    "ipv6": IPV6,
 }
 
 
@@ -312,7 +314,7 @@ def test_the_kernel_accepts_every_sysctl_and_stricter_settings_do_not_win(tmp_pa
 @needs_root
 def test_a_gateway_that_comes_back_over_ipv6_is_used_again_although_the_rest_is_unreachable(tmp_path: Path) -> None:
     """The kernel prefers the unreachable route, and would ask a failed gateway again only after a minute."""
-    built = fabric(values({"pools": {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}}))
+    built = fabric(values(IPV6))
     host, other = built.hosts[:2]
     install(render(built, host), tmp_path)
     nic, far = host.nics[0], other.nics[0].address_v6

@@ -125,7 +125,6 @@ def _taken_back(
     journal = Journal.new(failed.folder.parent)
     go_on = request.again(f"deploy --resume {journal.run}")
     say(sys.stderr, f"{outcome.stopped}: run {journal.run} rolls back what was done\n")
-    found: Outcome | None = None
     try:
         with Interrupt(go_on, request.revert_s) as is_stopping:
             back, options = deploying.plan_rollback(failed, deploy.rollback_options(failed), "")
@@ -134,8 +133,8 @@ def _taken_back(
     except NetkitError as error:
         for problem in error.problems:
             say(sys.stderr, f"not rolled back: {problem}\n")
-    is_left = journal.folder.exists() and journal.outcome() is None
-    return replace(outcome, rollback=found), go_on if is_left else ""
+        return outcome, ""
+    return replace(outcome, rollback=found), "" if journal.outcome() is not None else go_on
 
 
 def report_outcome(request: RolloutRequest, outcome: Outcome) -> int:

@@ -129,8 +129,8 @@ class Deploying:
     def _settled(self, journal: Journal, outcome: Outcome, on_event: EventHandler, is_stopping: Stopping) -> Outcome:
         if journal.outcome() is None or not journal.is_to_be_undone():
             return outcome
-        options, again = deploy.rollback_options(journal), Journal.new(self.runs)
         try:
+            options, again = deploy.rollback_options(journal), Journal.new(self.runs)
             return replace(outcome, rollback=self.undo(journal, options, again, None, None, on_event, is_stopping))
         except NetkitError as error:
             reasons = "; ".join(map(str, error.problems))

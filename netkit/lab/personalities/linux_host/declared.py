@@ -170,9 +170,10 @@ class _Reader:
         for file in sorted((self._top / SYSCTL_FOLDER).glob("*.conf")):
             for key, value, _ in parse(file.read_text(encoding="utf-8")):
                 words = key.split(".")
+                is_number = value.isdecimal() if words[1:2] == ["ipv6"] else value in {"0", "1", "2"}
                 if len(words) != 5 or words[0::2][:2] != ["net", "conf"] or words[3] not in interfaces:
                     self.problems.append(f"{file.name}: unknown key {key or value!r}")
-                elif (words[1], words[4]) not in BOOT_SYSCTLS or value not in {"0", "1", "2"}:
+                elif (words[1], words[4]) not in BOOT_SYSCTLS or not is_number:
                     self.problems.append(f"{file.name}: unsupported {key} = {value}")
                 found[key] = value
         return found
