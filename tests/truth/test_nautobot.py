@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     made = tmp_path_factory.mktemp("nautobot") / "fabric"
     shutil.copytree(ROOT / "inventory/brownfield", made)
     with nautobot() as url:
-        text = f"truth: {{kind: nautobot, url: '{url}', token: {{env: TRUTH_TOKEN}}}}\n"
+        text = f"truth: {{kind: nautobot, url: '{url}', token: {{env: TRUTH_TOKEN}}, timeout_s: 600}}\n"
         (made / "access.yaml").write_text(text, encoding="utf-8")
         give_prefix(pynautobot.api(url, token=TOKEN), "10.20.31.0/24")
         yield made
