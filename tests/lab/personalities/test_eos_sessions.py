@@ -65,6 +65,18 @@ def test_rendered_configurations_are_accepted_and_realised(
     assert {port.name for port in node.state.ports if port.qos.pfc_priorities == {3}} == {p.name for p in switch.ports}
 
 
+@pytest.mark.parametrize("name", ["leaf01", "spine01"])
+def test_the_route_maps_of_a_drain_outlast_it(tmp_path: Path, name: str) -> None:
+    states = []
+    for number, drained in enumerate((False, True)):
+        (folder := tmp_path / str(number)).mkdir()
+        _, node = switch_on(folder, name, eos_fabric(drained=drained))
+        states.append([line for line in node.state.frr.splitlines() if "DRAINED" in line])
+    undrained, drained_lines = states
+    assert undrained == [line for line in drained_lines if line.startswith("route-map ")] != []
+    assert any(line.startswith("  neighbor ") for line in drained_lines)
+
+
 def test_printed_configurations_equal_rendered_ones(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     text = running(eos)

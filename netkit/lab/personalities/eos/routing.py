@@ -1,6 +1,7 @@
 """Routing and maintenance mode of an EOS configuration, translated to FRR."""
 
 import ipaddress
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -345,17 +346,25 @@ def _policies(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, st
 
 
 def _drain_maps(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> Iterator[str]:
-    """Yield a copy of each route map used by a drained neighbour, with the drain's set clauses added."""
+    """Yield a copy of the route map of each neighbour, with the drain's set clauses added.
+
+    The copies stay when a drain ends: frr-reload.py would delete them while the neighbours still use them, and a
+    neighbour whose route map is missing carries nothing.
+    """
     drained = drained_ports(config, tuple(kernel_names))
     needed: dict[str, tuple[str, Drain]] = {}
     for one in (*neighbors(config, bgp, kernel_names), *numbered_on_ports(config, bgp)):
         drain = drained.get(one.port)
-        for direction in drain.directions if drain else ():
-            name = _drain_name(config, bgp, one, direction)
-            needed[name] = (policy_of(config, bgp, one.group, direction), drain or Drain("", ""))
-            if bgp.section("address-family", "ipv6").has("neighbor", one.group, "activate"):
-                base = policy_v6(config, bgp, one.group, direction)
-                needed[f"{base}-DRAINED-{direction}"] = (base, drain or Drain("", ""))
+        bases = [policy_of]
+        if bgp.section("address-family", "ipv6").has("neighbor", one.group, "activate"):
+            bases.append(policy_v6)
+        for direction, policy in itertools.product(DIRECTIONS, bases):
+            base = policy(config, bgp, one.group, direction)
+            name = f"{base}-DRAINED-{direction}"
+            if drain and direction in drain.directions:
+                needed[name] = (base, drain)
+            else:
+                needed.setdefault(name, (base, Drain(BUILT_IN_PROFILE, "")))
     for name, (base, drain) in needed.items():
         sets = list(GRACEFUL_SETS)
         if drain.route_map:
