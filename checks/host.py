@@ -35,14 +35,15 @@ RDMA_HEADERS = 96
 def sysctls(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The kernel answers ARP on the NIC that has the address, and lets answers come back by any NIC of the rails.
 
-    Otherwise the wrong NIC answers for a rail, or strict reverse path filtering drops packets. `netkit deploy` sets the
-    values; if they change back, another file in /etc/sysctl.d sets them.
+    Otherwise the wrong NIC answers for a rail, or strict reverse path filtering drops packets. Over IPv6 it probes an
+    unresponsive gateway every second: its rail is unreachable until it answers. `netkit deploy` sets the values;
+    if they change back, another file in /etc/sysctl.d sets them.
     """
     del context
     found = device.facts.host
     if isinstance(found, Absent):
         return
-    for name in device.nics:
+    for name, nic in device.nics.items():
         for key, is_right, wanted in (
             ("rp_filter", lambda value: value in {0, 2}, "0 or 2"),
             ("arp_ignore", lambda value: value >= 1, "1 or more"),
@@ -55,6 +56,18 @@ def sysctls(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
                 yield fail(name, f"{key} is {value} in effect, not {wanted}", DEPLOY)
             else:
                 yield PASSED
+        if nic.address_v6:
+            yield _probing(found, name)
+
+
+def _probing(host: HostFacts, name: str) -> Finding:
+    """Whether the kernel soon probes a gateway again that did not answer over IPv6."""
+    interval = host.sysctls.get(f"net.ipv6.conf.{name}.router_probe_interval", "")
+    if not interval.isdecimal():
+        return skip(name, "router_probe_interval was not read")
+    if int(interval) > 1:
+        return fail(name, f"router_probe_interval is {interval} s, not 1 s", DEPLOY)
+    return PASSED
 
 
 def _effective(host: HostFacts, name: str, key: str) -> int | None:

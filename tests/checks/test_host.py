@@ -65,6 +65,18 @@ def test_the_higher_of_two_sysctls_applies(key: str, value: str, text: str) -> N
     assert found == ({text} if text else set()) or key == "all.rp_filter"
 
 
+def test_a_host_with_ipv6_soon_probes_its_gateways_again() -> None:
+    built = fabric(pools={"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"})
+    probed = {"net.ipv6.conf.rail0.router_probe_interval": "1", "net.ipv6.conf.rail1.router_probe_interval": "60"}
+    for sysctls, expected in (
+        ({**SYSCTLS, **probed}, {("rail1", "router_probe_interval is 60 s, not 1 s")}),
+        (SYSCTLS, set()),
+    ):
+        context = scene(built, observation("gpu01", Facts(host=replace(HOST, sysctls=sysctls))))
+        assert {(where, text) for *_, where, text in said(context, "host.sysctls")} == expected
+    assert {text for *_, text in skipped(context, "host.sysctls")} == {"router_probe_interval was not read"}
+
+
 def test_strict_reverse_path_filtering_is_reported() -> None:
     strict = {**SYSCTLS, "net.ipv4.conf.all.rp_filter": "1"}
     assert {text for *_, text in said(gpu(replace(HOST, sysctls=strict)), "host.sysctls")} == {

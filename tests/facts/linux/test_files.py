@@ -161,13 +161,18 @@ def test_a_host_reports_its_settings_and_installed_packages() -> None:
         **OWN,
         "/proc/sys/net/ipv4/conf/all/rp_filter": "2",
         "/proc/sys/net/ipv4/conf/enp24s0.100/arp_ignore": "1",
+        "/proc/sys/net/ipv6/conf/enp24s0.100/router_probe_interval": "60",
         f"{CARD}/iommu_group/type": "DMA-FQ",
         "/sys/module/nvidia_peermem/initstate": "live",
         "/etc/nccl.conf": "# for all jobs\nNCCL_IB_TC=106\nNCCL_IB_HCA='=mlx5_0'\nnonsense",
     }
     assert host(made(files), cards(files), {}, (), {}, hardware.Topology({}, ()), VERSIONS) == HostFacts(
         default_routes=(),
-        sysctls={"net.ipv4.conf.all.rp_filter": "2", "net.ipv4.conf.enp24s0.100.arp_ignore": "1"},
+        sysctls={
+            "net.ipv4.conf.all.rp_filter": "2",
+            "net.ipv4.conf.enp24s0.100.arp_ignore": "1",
+            "net.ipv6.conf.enp24s0.100.router_probe_interval": "60",
+        },
         is_iommu_on=True,
         tools={"nvidia_peermem": "loaded", "ofed": "24.10-1.1.4.0", "mft": "4.34.1-10", "libnccl": "2.21.5"},
         nccl={"NCCL_IB_TC": "106", "NCCL_IB_HCA": "=mlx5_0"},

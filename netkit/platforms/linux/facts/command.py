@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 
 from netkit.platforms.linux.facts.qos import APP_SHOWN
-from netkit.platforms.linux.facts.reading import CLASS, CONF, LAST, PCI, SYSCTLS
+from netkit.platforms.linux.facts.reading import CLASS, CONF, CONF_V6, LAST, PCI, PROBE_INTERVAL, SYSCTLS
 from netkit.platforms.view import SubjectNic, ViewSubject
 
 TIMEOUT_S = 3
@@ -69,6 +69,7 @@ def files(subject: ViewSubject) -> str:
     paths = list(ABOUT)
     for name in ("all", "default", *(shlex.quote(nic.interface) for nic in subject.nics)):
         paths += (f"{CONF}/{name}/{key}" for key in SYSCTLS)
+        paths.append(f"{CONF_V6}/{name}/{PROBE_INTERVAL}")
     for nic in subject.nics:
         paths += (f"{PCI}/{nic.pci}/{name}" for name in ABOUT_NIC)
         paths.append(f"/sys/kernel/debug/mlx5/{nic.pci}/cc_params/np_cnp_*")

@@ -12,6 +12,8 @@ from netkit.facts.device import System
 from netkit.facts.host import DefaultRoute, HostFacts, NicFacts
 from netkit.platforms.linux.facts.reading import (
     CONF,
+    CONF_V6,
+    PROBE_INTERVAL,
     RECENT,
     SLOT,
     SYSCTLS,
@@ -283,5 +285,9 @@ def _sysctls(tree: Tree) -> dict[str, str]:
         name, _, key = path.rpartition("/")
         if key in SYSCTLS:
             found[f"net.ipv4.conf.{name}.{key}"] = text
+    for path, text in tree.below(CONF_V6):
+        name, _, key = path.rpartition("/")
+        if key == PROBE_INTERVAL:
+            found[f"net.ipv6.conf.{name}.{key}"] = text
     ecn = tree.text("/proc/sys/net/ipv4/tcp_ecn")
     return {**found, **({"net.ipv4.tcp_ecn": ecn} if ecn else {})}

@@ -105,6 +105,8 @@ LAST = "/end"
 """A marker after the last file, which truncated output lacks."""
 CONF = "/proc/sys/net/ipv4/conf"
 SYSCTLS = ("rp_filter", "arp_ignore", "arp_announce")
+CONF_V6 = "/proc/sys/net/ipv6/conf"
+PROBE_INTERVAL = "router_probe_interval"
 LINE = re.compile(r"^(/[^\0\n]*)\0(.*)", re.MULTILINE)
 SLOT = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
 PF_PORT = re.compile(r"p\d+\Z")
