@@ -135,7 +135,9 @@ class Account(AccessModel):
     user: str | None = Field(None, min_length=1, description="the account to log in with")
     key_file: str | None = Field(None, min_length=1, description="private SSH key; default: the SSH agent")
     password: SecretSource | None = Field(None, description="source of the password")
-    timeout_s: float | None = Field(None, gt=0, le=3600, description="how long to wait for a device")
+    timeout_s: float | None = Field(
+        None, gt=0, le=3600, description="how long to wait for a connection, and for each answer"
+    )
     facts: FactSource | None = Field(None, description="source of facts of switches; hosts are always native")
     snmp: SnmpAccess | None = Field(None, description="login at SNMP agents")
     gnmi: GnmiAccess | None = Field(None, description="login at gNMI servers")

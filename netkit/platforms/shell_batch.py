@@ -1,5 +1,8 @@
 """Run many commands in a device's shell at once, each with its own timeout; partial results survive a hang.
 
+The time limit of the whole restarts when a command ends by itself: a slow device answers all of them, and one on which
+they hang is left after the limit.
+
 One script runs them all, because a channel for each would cost more than most commands. Random marks separate the
 outputs, so that nothing a command prints can be mistaken for its end.
 """
@@ -18,7 +21,7 @@ from netkit.platforms.ssh import CutShortError, Done, SshLine
 from netkit.platforms.view import ENDLESS, EXITED, Reply
 
 SHARE = 3
-"""One command may use this fraction of the total time."""
+"""One command may use this fraction of the time limit."""
 LEAST_S = 2
 TIMED_OUT = (124, 137)
 LONGEST_REASON = 200
@@ -58,8 +61,14 @@ def _run_batch(line: SshLine, commands: Sequence[str], shell: str, timeout_s: fl
     mark = f"@{secrets.token_hex(12)}@"
     chunks: list[tuple[float, bytes]] = []
     text = script(commands, mark, max(LEAST_S, int(limit_s / SHARE)))
+    renewed = _limit_renewed_by_answers(mark.encode(), limit_s)
+
+    def on_output(chunk: bytes) -> float | None:
+        chunks.append((time.time(), chunk))
+        return renewed(chunk)
+
     try:
-        done = line.run(shell, limit_s, text, lambda chunk: chunks.append((time.time(), chunk)))
+        done = line.run(shell, limit_s, text, on_output)
     except AccessError as error:
         failure = error.problems[0].message.removeprefix(f"{line.target.device}: ")
         found = replies(chunks, "", mark, len(commands), failure)
@@ -69,6 +78,22 @@ def _run_batch(line: SshLine, commands: Sequence[str], shell: str, timeout_s: fl
     complaints = "\n".join(line for line in done.stderr.splitlines() if mark not in line)
     failure = last_line(complaints) or (f"exit code {done.exit_code}" if done.exit_code else GARBLED)
     return replies(chunks, done.stderr, mark, len(commands), failure)
+
+
+def _limit_renewed_by_answers(mark: bytes, limit_s: float) -> Callable[[bytes], float | None]:
+    """Build a callback that returns the time limit for a chunk in which a command ends that did not hang."""
+    hung = b"|".join(b"%d" % code for code in TIMED_OUT)
+    end = re.compile(rb"\n" + re.escape(mark) + rb" = (?!(?:" + hung + rb")\n)\d+\n")
+    tail = b""
+
+    def on_output(chunk: bytes) -> float | None:
+        nonlocal tail
+        tail += chunk
+        ends = [match.end() for match in end.finditer(tail)]
+        tail = tail[ends[-1] if ends else 0 :][-len(mark) - 8 :]  # the rest may begin another end
+        return limit_s if ends else None
+
+    return on_output
 
 
 def script(commands: Sequence[str], mark: str, limit_s: int) -> str:

@@ -152,6 +152,35 @@ def test_a_connection_lost_at_once_is_an_access_error() -> None:
     )
 
 
+def test_each_answer_renews_the_time_limit_but_no_command_that_hangs() -> None:
+    limits_s: list[float | None] = []
+
+    def answer(_command: str, _stdin: str, mark: str, on_output: OnOutput | None) -> Done:
+        assert on_output is not None
+        chunks = (
+            f"\n{mark} 0\none",
+            f"\n\n{mark} =",
+            " 3\n",
+            f"\n{mark} 1\n",
+            f"\n{mark} = 124\n\n{mark} 2\n",
+            "two\n",
+            f"\n{mark} = 137\n",
+            f"\n{mark} 3\n\n{mark} = 0\n\n{mark} 4\n",
+        )
+        limits_s.extend(on_output(chunk.encode()) for chunk in chunks)
+        raise CutShortError(Problem("gpu01: did not answer within 9 s"))
+
+    found = shell_batch.ask(Answering(answer), ["one", "two", "three", "four", "five"], timeout_s=9)
+    assert limits_s == [None, None, 9, None, None, None, None, 9]
+    assert [reply.failure for reply in found] == [
+        "exit code 3: one",
+        "does not end",
+        "does not end",
+        "",
+        "not answered: did not answer within 9 s",
+    ]
+
+
 @pytest.mark.parametrize(
     ("exit_code", "complaint", "reason"),
     [(0, "", "the output is garbled"), (3, "", "exit code 3"), (3, "no such shell", "no such shell")],
