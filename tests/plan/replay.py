@@ -1,10 +1,11 @@
 """A plan executed without devices, step by step: configurations change as the plan says, and are parsed again.
 
-Nothing of `netkit.plan.order` is used but the plan: each state is evaluated in its own network model.
+Nothing of `netkit.plan.order` is used but the plan: each state is evaluated in its own network model, once for each
+set of configurations that it may consist of.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from netkit import plan as planning
 from netkit.design import Fabric, Switch
@@ -12,7 +13,7 @@ from netkit.plan import DevicePlan, Plan, Running
 from netkit.plan.model import Step
 from netkit.plan.order import Order, best_order
 from netkit.platforms.compare import MODELS, apply
-from netkit.platforms.config import Config, Files
+from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.routing import HostRoutes, Router
 from netkit.routing import Cabling, Network, NetworkState
 from netkit.routing.address import AddressGroup
@@ -38,6 +39,14 @@ class Transition:
     plan: Plan
     order: Order | None = None
     """The step order of the plan."""
+    _routing: dict[tuple[str, tuple[tuple[Path, str], ...]], Router | HostRoutes | None] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    """By NOS and content of a configuration."""
+    _reached: dict[tuple[tuple[tuple[str, int], ...], frozenset[End]], set[Pair]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    """By the values of `_routing`, of which equal configurations share one, and the ports that are down."""
 
     @classmethod
     def of(cls, before: Fabric, after: Fabric) -> "Transition":
@@ -61,18 +70,16 @@ class Transition:
 
     def reached(self, configs: Mapping[str, Config], down: Iterable[End] = ()) -> set[Pair]:
         """The pairs of addresses that reach each other, both ways, with these configurations."""
-        network = self.network(configs)
-        return pairs_of(network, network.outlook(NetworkState(down=frozenset(down))).rows)
+        state = tuple((name, id(self.routing(name, configs))) for name in configs), frozenset(down)
+        if state not in self._reached:
+            network = self.network(configs)
+            self._reached[state] = pairs_of(network, network.outlook(NetworkState(down=state[1])).rows)
+        return self._reached[state]
 
     def network(self, configs: Mapping[str, Config]) -> Network:
-        routers: dict[str, Sequence[Router]] = {}
-        hosts: dict[str, Sequence[HostRoutes]] = {}
-        for name, config in configs.items():
-            model = MODELS[platform(name, *self.fabrics)]
-            if model.router is not None:
-                routers[name] = (model.router(config),)
-            elif model.host_routes is not None:
-                hosts[name] = (model.host_routes(config),)
+        found = {name: self.routing(name, configs) for name in configs}
+        routers = {name: (one,) for name, one in found.items() if isinstance(one, Router)}
+        hosts = {name: (one,) for name, one in found.items() if isinstance(one, HostRoutes)}
         return Network(Cabling.of(self.fabrics), routers, hosts)
 
     def change(self, step: Step, name: str) -> DevicePlan:
@@ -148,9 +155,12 @@ class Transition:
 
     def routing(self, name: str, configs: Mapping[str, Config]) -> Router | HostRoutes | None:
         """The routing part of a device's configuration."""
-        model = MODELS[platform(name, *self.fabrics)]
-        read = model.router or model.host_routes
-        return read(configs[name]) if read else None
+        nos = platform(name, *self.fabrics)
+        key = nos, tuple(configs[name].items())
+        if key not in self._routing:
+            read = MODELS[nos].router or MODELS[nos].host_routes
+            self._routing[key] = read(configs[name]) if read else None
+        return self._routing[key]
 
     def done(self, configs: Mapping[str, Config], steps: Iterable[Step]) -> dict[str, Config]:
         """The configuration of every device after all steps."""

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ NEEDS_ORDER: dict[str, list[list[str]]] = TABLE["needs order"]
 SUMMARIES = ("higher ceilings", "lower ceilings")
 
 
+@cache
 def needs_order(platform: str, name: str) -> Transition:
     before, after = (merged(*(EDITS[one] for one in names)) for names in NEEDS_ORDER[name])
     return transition(platform, before, after)
