@@ -323,10 +323,17 @@ network:
         - {from: 10.1.0.1, table: 9, priority: 40000}
     rail1:
       addresses: ["2001:db8:1::1/127"]
+      gateway4: 10.2.0.0
+      gateway6: "2001:db8:1::"
       routes:
         - {to: 10.0.0.0/8, via: 10.2.0.0, metric: 150}
       routing-policy:
         - {from: 10.1.0.1, table: 8, priority: 100}
+  bonds:
+    bond0:
+      addresses: [10.3.0.1/31]
+      routes:
+        - {to: 10.0.0.0/8, via: 10.3.0.0}
 """
 
 
@@ -337,8 +344,12 @@ def test_routes_and_rules_of_a_host_by_hand_are_read_in_the_order_of_the_kernel(
     tables = (IPv4Network("10.1.0.1/32"), 8), (IPv4Network("10.1.0.0/24"), 7)
     routes = (HostRoute(IPv4Network("10.0.0.0/8"), "10.1.0.0"),)
     assert replace(found, v6=None) == HostRoutes(
-        (HostRail("rail0", (IPv4Interface("10.1.0.1/31"),), routes, tables), HostRail("rail1", (), ())),
         (
+            HostRail("rail0", (IPv4Interface("10.1.0.1/31"),), routes, tables),
+            HostRail("rail1", (), (HostRoute(IPv4Network("0.0.0.0/0"), "10.2.0.0"),)),
+        ),
+        (
+            "bond0: routes to=10.0.0.0/8 via=10.3.0.0",
             "rail0: routes to=10.9.0.0/16 congestion-window=20 via=10.1.0.0",
             "rail0: routing-policy from=10.1.0.1 priority=40000 table=9",
             "rail0: routing-policy from=10.1.0.1 priority=soon table=9",
@@ -346,6 +357,18 @@ def test_routes_and_rules_of_a_host_by_hand_are_read_in_the_order_of_the_kernel(
     )
     assert found.v6
     assert found.v6.rails[0].routes == (HostRoute(IPv6Network("2001:db8::/32"), "2001:db8:1::"),)
+    assert found.v6.rails[1].routes == (HostRoute(IPv6Network("::/0"), "2001:db8:1::"),)
+
+
+def test_the_gateway_of_a_unit_by_hand_is_the_default_route() -> None:
+    host = MODELS["linux"]
+    assert host.host_routes is not None
+    unit = (
+        "[Match]\nName=rail0\n[Network]\nAddress=10.1.0.1/31\nGateway=10.1.0.0\n[Route]\nGateway=10.1.0.2\nMetric=9\n"
+    )
+    assert host.host_routes(host.parse({"10-netkit-rail0.network": unit})).rails[0].routes == (
+        HostRoute(IPv4Network("0.0.0.0/0"), "10.1.0.0"),
+    )
 
 
 def written(platform: str, version: str, role: str = "leaf") -> Files:

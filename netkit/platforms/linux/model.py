@@ -7,7 +7,7 @@ from typing import Any
 from netkit.platforms.bgp_reader import ANY, Version, interface_address, network, prefix_order, whole_number
 from netkit.platforms.change import NOTHING, Constraint, Risk, RiskTable, Rule, Strategy
 from netkit.platforms.compare import ConfigModel, Situation
-from netkit.platforms.config import Config, Files
+from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.linux import file_kinds, install
 from netkit.platforms.linux.file_kinds import JOIN
 from netkit.platforms.linux.install import BESIDE
@@ -114,6 +114,7 @@ RULE = {"from": "From", "to": "To", "table": "Table", "priority": "Priority"}
 KNOWN_ROUTE = frozenset(
     {"Destination", "Gateway", "Table", "Type", "Scope", "Metric", "GatewayOnLink", "PreferredSource", "MTUBytes"}
 )
+GATEWAYS = frozenset({("gateway4",), ("gateway6",)})
 KNOWN_RULE = frozenset({"From", "Table", "Priority", "Family", "OutgoingInterface"})
 LAST_PRIORITY = 32_765
 """Of a rule without a priority: just before the kernel's rule for the main table."""
@@ -138,8 +139,11 @@ def host_routes(config: Config) -> HostRoutes:
         reader = _Reader(config, version)
         for path, value in config.items():
             if path[0] == NETPLAN:
-                if len(path) == 6 and path[1:3] == ("network", "ethernets"):
-                    reader.netplan(reader.netplan_names[path[3]], path[4], path[5].removeprefix(ITEM), value)
+                if path[1:3] == ("network", "ethernets") and len(path) > 4:
+                    reader.netplan(reader.netplan_names[path[3]], path[4:], value)
+                elif version == 4 and path[4:5] in {("routes",), ("routing-policy",), *GATEWAYS}:
+                    words = " ".join(part.removeprefix(ITEM) for part in (*path[4:], value))
+                    reader.unknown.add(f"{path[3]}: {words.strip()}")
             elif path[0].endswith((".network", "oif.conf")) and not path[0].startswith(BESIDE):
                 reader.unit(path[0], path[1:], value)
         return reader
@@ -166,8 +170,13 @@ class _Reader:
         """Find or add a rail."""
         return self.rails.setdefault(name, _Draft())
 
-    def netplan(self, name: str, key: str, item: str, value: str) -> None:
-        """Parse an item of an interface's list in netplan."""
+    def netplan(self, name: str, path: Path, value: str) -> None:
+        """Parse an entry of an interface in netplan: a gateway, or an item of a list."""
+        if path in GATEWAYS:
+            self.route(name, {"Gateway": value}, f"{name}: {path[0]} {value}")
+        if len(path) != 2:
+            return
+        key, item = path[0], path[1].removeprefix(ITEM)
         found: Any = read_item(item, value)
         if key == "addresses":
             for address in found if isinstance(found, dict) else (item,):  # an address may have options
@@ -179,11 +188,9 @@ class _Reader:
         settings = (
             {words.get(str(one), str(one)): str(text) for one, text in found.items()} if isinstance(found, dict) else {}
         )
-        if settings.get("Destination") == "default":
-            settings["Destination"] = str(ANY[6 if ":" in settings.get("Gateway", "") else 4])
         origin = f"{name}: {key} {item} {value}".strip()
         if key == "routes":
-            self.route(name, settings, origin)
+            self.route(name, {"Destination": ""} | settings, origin)
         else:
             self.rule(settings, origin)
 
@@ -193,14 +200,16 @@ class _Reader:
         head, *rows = path[0].split(JOIN)
         settings = dict(row.partition("=")[::2] for row in rows)
         origin = f"{file}: {path[0]}"
-        if path[0] == "[Network]" and len(path) > 1 and path[1].partition("=")[0] == "Address":
-            self.address(name, value or path[1].partition("=")[2])
+        if path[0] == "[Network]" and len(path) > 1:
+            key, _, item = path[1].partition("=")
+            if key == "Address":
+                self.address(name, value or item)
+            elif key == "Gateway":
+                self.route(name, {"Gateway": value or item}, f"{file}: Gateway={value or item}")
         elif head == "[Address]":
             self.address(name, settings.get("Address", ""))
         elif head == "[Route]":
-            self.route(
-                name, {"Destination": str(ANY[6 if ":" in settings.get("Gateway", "") else 4])} | settings, origin
-            )
+            self.route(name, settings, origin)
         elif head == "[RoutingPolicyRule]":
             self.rule(settings, origin)
 
@@ -212,7 +221,10 @@ class _Reader:
             self.rail(name).addresses.append(found)
 
     def route(self, name: str, settings: Settings, origin: str) -> None:
-        text, kind, table = settings.get("Destination", ""), settings.get("Type", ""), _table(settings)
+        """Parse a route; without a destination it is the default route."""
+        text, kind, table = settings.get("Destination", "default"), settings.get("Type", ""), _table(settings)
+        if text == "default":
+            text = str(ANY[6 if ":" in settings.get("Gateway", "") else 4])
         if (":" in text) != (self.version == 6):
             return
         prefix, via = network(text, self.version), settings.get("Gateway", "")
