@@ -75,6 +75,21 @@ def run(
     return subprocess.CompletedProcess(arguments, code, said, complained)
 
 
+def begin_in_place_of(process: int) -> int:
+    """Run netkit in a fork with the arguments, folder, environment and streams of a script, and return its number."""
+    _prepare()
+    place = Path(f"/proc/{process}")
+    _interpreter, _script, *arguments = place.joinpath("cmdline").read_text(encoding="utf-8").split("\0")[:-1]
+    variables = place.joinpath("environ").read_text(encoding="utf-8").split("\0")[:-1]
+    child = os.fork()
+    if child == 0:
+        fds = place / "fd"
+        with (fds / "0").open("rb") as given, (fds / "1").open("wb") as out, (fds / "2").open("wb") as err:
+            changes = dict(one.split("=", 1) for one in variables)
+            _become_netkit(arguments, place / "cwd", (given, out, err), changes, None)
+    return child
+
+
 def _ended(child: int, arguments: Sequence[object], timeout_s: float) -> int:
     """The exit code of a child."""
     handle = os.pidfd_open(child)

@@ -7,19 +7,26 @@ next one is `echo $?`. A block whose info string names a file, as in `python che
 
 import os
 import re
+import select
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command import environment
+from tests.command import begin_in_place_of, environment
 
 BLOCK = re.compile(r"^```(?P<kind>\w+)(?: (?P<name>[\w./-]+))?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = "~~ the command before ended with "
 STATUS = "echo $?"
 PROGRAMS = {"netkit": "-m netkit", "pytest": "-m pytest", "python": ""}
+IN_A_FORK = """#!/bin/sh
+echo $$ >"${0%/*}/calls"
+read -r code <"${0%/*}/answers"
+exit "$code"
+"""
 ANY, ANY_LINES = ".*", r"(?:.*\n)*?"
 
 
@@ -55,27 +62,65 @@ def _steps(block: re.Match[str]) -> Iterator[Command | File]:
             yield Command(typed, tuple(shown))
 
 
-def run(page: Path, folder: Path, timeout_s: float = 300, **variables: str) -> None:
-    """Run a page in its own folder, and compare it with the output."""
+def run(page: Path, folder: Path, timeout_s: float = 300, *, is_forked: bool = False, **variables: str) -> None:
+    """Run a page in its own folder, and compare it with the output.
+
+    With `is_forked`, netkit runs in forks of this process: a page may not use netkit in a pipe with itself.
+    """
     reported = steps(page)
-    path = f"{_programs(folder)}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc"],
-        input="".join(map(_script, reported)),
+    programs = _programs(folder)
+    if is_forked:
+        (programs / "netkit").write_text(IN_A_FORK, encoding="utf-8")
+        for name in ("calls", "answers"):
+            os.mkfifo(programs / name)
+    shell = subprocess.Popen(
+        ["bash", "--noprofile", "--norc", "-c", "".join(map(_script, reported))],
         cwd=folder,
-        env=environment(PATH=path, PYTHONUNBUFFERED="1", **variables),
+        env=environment(PATH=f"{programs}:{os.environ['PATH']}", PYTHONUNBUFFERED="1", **variables),
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        timeout=timeout_s,
-        check=False,
     )
+    with shell:
+        try:
+            printed = _printed(shell, programs if is_forked else None, time.monotonic() + timeout_s)
+        except BaseException:
+            shell.kill()
+            raise
     commands = [step for step in reported if isinstance(step, Command)]
-    said = re.split(rf"^{re.escape(MARK)}(\d+)\n", done.stdout, flags=re.MULTILINE)
-    assert len(said) == 2 * len(commands) + 1, done.stdout
+    said = re.split(rf"^{re.escape(MARK)}(\d+)\n", printed, flags=re.MULTILINE)
+    assert len(said) == 2 * len(commands) + 1, printed
     differences = list(_differences(commands, said[0:-1:2], said[1::2]))
     assert not differences, f"{page.name} differs:\n" + "\n".join(differences)
+
+
+def _printed(shell: subprocess.Popen[bytes], programs: Path | None, deadline_s: float) -> str:
+    """The output of a shell, whose calls of netkit are answered where it has a folder of programs."""
+    assert shell.stdout is not None
+    output, found = shell.stdout.fileno(), b""
+    calls = os.open(programs / "calls", os.O_RDWR) if programs else None  # open at both ends, so that it never ends
+    children: dict[int, int] = {}
+    while True:
+        left_s = max(0.0, deadline_s - time.monotonic())
+        ready, _, _ = select.select([output, *children, *([calls] if calls else [])], [], [], left_s)
+        if not ready:
+            raise subprocess.TimeoutExpired(shell.args, left_s, found)
+        if calls in ready:
+            child = begin_in_place_of(int(os.read(calls, 100)))
+            children[os.pidfd_open(child)] = child
+        for handle in children.keys() & set(ready):
+            assert programs is not None
+            _, status = os.waitpid(children.pop(handle), 0)
+            os.close(handle)
+            (programs / "answers").write_text(f"{os.waitstatus_to_exitcode(status)}\n", encoding="ascii")
+        if output in ready:
+            chunk = os.read(output, 1 << 16)
+            found += chunk
+            if not chunk:
+                break
+    if calls:
+        os.close(calls)
+    return found.decode(errors="replace")
 
 
 def _script(step: Command | File) -> str:

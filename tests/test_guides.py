@@ -12,4 +12,4 @@ from tests.command import ROOT
     "page", ["write-a-check", "write-a-template", "write-a-platform", "files", "kubernetes", "tables"]
 )
 def test_a_guide_is_correct(page: str, tmp_path: Path) -> None:
-    documents.run(ROOT / "docs" / f"{page}.md", tmp_path)
+    documents.run(ROOT / "docs" / f"{page}.md", tmp_path, is_forked=True)

@@ -7,4 +7,4 @@ from tests.command import ROOT
 
 
 def test_the_page_is_correct(tmp_path: Path) -> None:
-    documents.run(ROOT / "docs" / "slurm.md", tmp_path)
+    documents.run(ROOT / "docs" / "slurm.md", tmp_path, is_forked=True)
