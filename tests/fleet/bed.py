@@ -112,9 +112,7 @@ class Bed:
         for site in FABRIC:
             credentials, vhost = self.credentials(site), self.settings.virtual_host(site)
             with BrokerLink(self.settings.broker, vhost, self.settings.user(site), credentials) as link:
-                link.consume(JOBS, prefetch=100)
-                while (received := link.received(0.2)) is not None:
-                    link.acknowledge(received)
+                empty(link)
 
     def end_workers(self) -> None:
         for one in self.workers:
@@ -122,6 +120,14 @@ class Bed:
                 one.process.send_signal(signal.SIGKILL)
             one.process.wait(PATIENCE_S)
         self.workers.clear()
+
+
+def empty(link: BrokerLink) -> None:
+    """Take all jobs; the broker delivers those of killed workers again once it has noticed the end of each."""
+    eventually(lambda: not link.consumers(JOBS))
+    link.consume(JOBS, prefetch=100)
+    while (received := link.received(0.2)) is not None:
+        link.acknowledge(received)
 
 
 def died(worker: WorkerProcess) -> bool:

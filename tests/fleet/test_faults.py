@@ -27,6 +27,8 @@ from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.namespace import needs_root
 
 pytestmark = needs_rabbitmq
+WITHIN_S = 15
+"""Long enough for a busy machine to begin a job."""
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +147,7 @@ def test_a_worker_that_is_asked_to_end_leaves_its_job_to_another(fleet_bed: Bed,
 def test_the_broker_is_killed_while_jobs_wait_and_run(fleet_bed: Bed, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     worker = fleet_bed.worker("tokyo", "survivor", "slow", GATE=str(gate))
-    jobs = [job(device=f"leaf{number:02}", within_s=120) for number in range(3)]
+    jobs = [job(device=f"leaf{number:02}") for number in range(3)]
     with fleet_bed.coordinator() as fleet:
         events = fleet.run(jobs)
         next(events)
@@ -166,7 +168,7 @@ def test_the_broker_is_killed_while_jobs_wait_and_run(fleet_bed: Bed, tmp_path: 
 
 def test_jobs_are_given_while_the_broker_is_down(fleet_bed: Bed) -> None:
     worker = fleet_bed.worker("tokyo", "patient")
-    one = job(within_s=120)
+    one = job()
     fleet_bed.server.kill()
     with fleet_bed.coordinator() as fleet:
         for _ in range(3):
@@ -192,7 +194,7 @@ def test_a_process_that_dies_is_named(fleet_bed: Bed) -> None:
 def test_a_job_that_does_not_end_is_ended_at_its_deadline(fleet_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coordinating, "GRACE_S", 20.0)
     worker = fleet_bed.worker("tokyo", "endless", "forever")
-    (reason,) = lost(run(fleet_bed, job(within_s=3)))
+    (reason,) = lost(run(fleet_bed, job(within_s=WITHIN_S)))
     assert reason == f"failed by {_name(worker)}: it did not end by its deadline"
     eventually(lambda: not _children(worker.process.pid))
 
@@ -204,12 +206,14 @@ def test_a_job_that_nobody_begins_is_lost_at_its_deadline(fleet_bed: Bed) -> Non
     assert begun_by(worker) == 0
 
 
-def test_a_job_whose_worker_is_gone_names_it(fleet_bed: Bed) -> None:
+def test_a_job_whose_worker_is_gone_names_it(fleet_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = fleet_bed.worker("tokyo", "gone", "forever")
+    one, real = job(), time.time
     with fleet_bed.coordinator() as fleet:
-        events = fleet.run([job(within_s=5)])
+        events = fleet.run([one])
         next(events)
         worker.kill()
+        monkeypatch.setattr(time, "time", lambda: real() + one.deadline_s - one.issued_s + 2)
         assert lost(list(events)) == [f"no answer by its deadline; {_name(worker)} began it"]
 
 
@@ -361,8 +365,8 @@ def test_a_broker_that_hangs_is_left(fleet_bed: Bed, monkeypatch: pytest.MonkeyP
         next(fleet.run([job()]))
         fleet_bed.server.freeze(is_frozen=True)
         try:
-            eventually(lambda: any(line.startswith("no connection") for line in worker.lines()))
-            assert _children(worker.process.pid) == []
+            # On a busy machine it may have been too slow before, and have come back.
+            eventually(lambda: worker.lines()[-1].startswith("no connection") and not _children(worker.process.pid))
             fleet.__exit__()
         finally:
             fleet_bed.server.freeze(is_frozen=False)
