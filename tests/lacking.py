@@ -4,16 +4,18 @@ Run by each Python there is, as `python -I tests/lacking.py FOLDER...`; prints a
 """
 
 import ast
+import gc
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 
-def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
+def imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield names bound to modules, and the modules."""
-    for node in ast.walk(tree):
+    for node in nodes:
         for one in node.names if isinstance(node, ast.Import) else ():
             first = one.name.partition(".")[0]
             yield (one.asname, one.name) if one.asname else (first, first)
@@ -21,8 +23,9 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 def taken(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Yield the dotted names used of modules, and the line."""
-    known = dict(imported(tree))
-    for node in ast.walk(tree):
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute)]
+    known = dict(imported(nodes))
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield from ((f"{node.module}.{one.name}", node.lineno) for one in node.names)
         elif isinstance(node, ast.Attribute):
@@ -39,6 +42,7 @@ def dotted(node: ast.expr) -> str:
     return f"{before}.{node.attr}" if before and isinstance(node, ast.Attribute) else ""
 
 
+@cache
 def is_there(name: str) -> bool:
     """Whether modules have a dotted name; attributes of a module's own object are not inspected."""
     found: object = importlib.import_module(name.partition(".")[0])
@@ -67,6 +71,7 @@ def lacking(file: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    gc.disable()  # trees of syntax hold no circles
     for folder in sys.argv[1:]:
         for path in sorted(Path(folder).rglob("*.py")):
             for reported in lacking(path):
