@@ -27,7 +27,7 @@ from netkit.deploy.model import (
     Phase,
 )
 from netkit.deploy.preflight import Task, first_tasks, stages_of
-from netkit.deploy.resume import refuse_unsettled, resume_device
+from netkit.deploy.resume import last_known, refuse_unsettled, resume_device
 from netkit.deploy.rollout import INTERRUPTED, Rollout, not_started, untouched
 from netkit.deploy.wave import waves
 from netkit.design.fabric import Fabric
@@ -201,8 +201,8 @@ def plan_rollback(
 ) -> RollbackPlan:
     """Plan the rollback of a run.
 
-    What devices run is taken from the journal. Devices in an unknown state, and those another rollback has started on
-    since, are read.
+    What devices run is taken from the journal, also of those that the run was to change and did not. Devices in an
+    unknown state, and those another rollback has started on since, are read.
     """
     outcome, orders = undone.outcome(), undone.orders()
     if outcome is None:
@@ -222,16 +222,13 @@ def plan_rollback(
             )
     if not found:
         raise DeployError(Problem(f"run {undone.run} changed nothing that could be rolled back", "netkit history"))
-    before = {
-        name: {file: text for file, text in running.files.items() if text is not None}
-        for name, running in found.items()
-    }
-    kept = {bridge.device: bridge.kept for bridge in orders.plan.bridges}
+    before = {name: _files(running) for name, running in found.items()}
+    bridged = {bridge.device: bridge.kept for bridge in orders.plan.bridges}
     current: dict[str, Running | Unreachable] = {}
     for name, running in found.items():
         ran = orders.intended[name]
         if states[name] is ConfigState.BOTH:
-            ran = planning.keeping(fabric, name, ran, kept[name])
+            ran = planning.keeping(fabric, name, ran, bridged[name])
         current[name] = Running({file: ran.get(file) for file in running.files}, running.version)
     gone_back = undone.gone_back()
     for device in outcome.devices:
@@ -239,9 +236,23 @@ def plan_rollback(
             task = Task(planned[device.device], before[device.device])
             current[device.device] = _read_running(connect, undone.run, device, task)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
-    whole = planning.make(fabric, current, before, owner=owner, is_part=True)
+    staying = _staying(undone, [one.name for one in orders.plan.changed if one.name not in found], fabric)
+    kept = {name: _files(running) for name, running in staying.items()}
+    sides = current | staying, before | kept, owner | kept
+    whole = planning.make(fabric, sides[0], sides[1], owner=sides[2], is_part=True)
     names = set(found) if limit is None else set(limit)
-    return planning.limited(fabric, whole, names, planning.sides_of(current, before, owner)), before, owner
+    return planning.limited(fabric, whole, names, planning.sides_of(*sides)), before, owner
+
+
+def _staying(undone: Journal, names: Collection[str], fabric: Fabric) -> dict[str, Running]:
+    """What the devices run that a run was to change and did not: not what is intended."""
+    since = last_known(undone.folder.parent, names)
+    found = {name: since.get(name) or undone.before(name) for name in names if fabric.device(name) is not None}
+    return {name: running for name, running in found.items() if running is not None}
+
+
+def _files(running: Running) -> dict[str, str]:
+    return {file: text for file, text in running.files.items() if text is not None}
 
 
 def _left(one: DeviceOutcome) -> ConfigState:
@@ -257,9 +268,11 @@ def _read_running(connect: Connect, run: str, left: DeviceOutcome, task: Task) -
         driver.open()
         return preflight.read_device(driver, task).running
     except AccessError as error:
-        known = "; ".join(left.reasons) or "its change had begun"
+        text = text_of(error)
+        known = "; ".join(one for one in left.reasons if one != text) or "its change had begun"
         remedy = "an unconfirmed change reverts by itself; once the device answers, see netkit plan"
-        return Unreachable(f"{text_of(error)}; last known: {known}; {remedy}, and netkit rollback {run}")
+        why = f"{text}; last known: {known}".replace(f"{left.device}: ", "")
+        return Unreachable(f"{why}; {remedy}, and netkit rollback {run}")
     finally:
         close(driver)
 

@@ -124,10 +124,10 @@ class Device:
             remedy = "resume the run it belongs to, or wait until the device reverts it"
             raise DeviceError(Problem(f"{self._name}: a change waits for its confirmation", remedy))
         check(seen, self._task)
-        if is_rehearsal:
-            return
         if not self._task.is_finish:
             self._job.journal.keep(self._name, seen.running)
+        if is_rehearsal:
+            return
         self._rollout.ending = ending(seen)
         before = self._rollout.ask(driver, Moment.BEFORE, self._job.options.settle_s)
         self._rollout.sample, self._rollout.is_blank = before.sample, before.is_blank

@@ -264,7 +264,7 @@ class Journal:
             return seal.sealed(text, f"{self.run}/{name}", self.folder.parent)
 
     def before(self, device: str) -> Running | None:
-        """What a device ran before; None if the run never started on it."""
+        """What a device ran before; None if the run never read it."""
         name = f"{BEFORE}/{device}.json"
         return self._valid(Running, name) if (self.folder / name).exists() else None
 

@@ -182,22 +182,24 @@ def ordered(
 
 def _staying(
     fabric: Fabric, plan: Plan, sides: Callable[[str], Sides], *, is_back: bool
-) -> Iterator[tuple[str, Router]]:
-    """Yield the routing of switches that does not change, and is not the intended one by lines netkit does not own.
+) -> Iterator[tuple[str, Router | HostRoutes]]:
+    """Yield the routing that does not change, and is not the intended one: by lines of switches netkit does not own.
 
-    The files that a rollback leads to contain such lines; the intended files, which it starts from, do not.
+    The files that a rollback leads to contain such lines; the intended files, which it starts from, do not. With a
+    rollback, others may run what was intended before.
     """
     for device in plan.devices:
         model = MODELS[device.platform]
+        read = model.router or (model.host_routes if is_back else None)
         is_beside = device.routing is None and (is_back or device.unowned or device.left)
-        if not is_beside or model.router is None or not _has_rails(fabric, device.name):
+        if not is_beside or read is None or _is_beside_rails(fabric, device.name):
             continue
         found = sides(device.name)
         running, intended = (
-            model.router(model.parse({name: text for name, text in files.items() if text and model.reads(name)}))
+            read(model.parse({name: text for name, text in files.items() if text and model.reads(name)}))
             for files in (found.running.files, found.intended)
         )
-        if running != intended:
+        if is_back or running != intended:
             yield device.name, intended if is_back else running
 
 
@@ -238,8 +240,12 @@ def _ports(switch: Switch) -> Iterator[tuple[str, str, str]]:
 
 
 def _has_rails(fabric: Fabric, name: str) -> bool:
+    return isinstance(fabric.device(name), Switch) and not _is_beside_rails(fabric, name)
+
+
+def _is_beside_rails(fabric: Fabric, name: str) -> bool:
     device = fabric.device(name)
-    return isinstance(device, Switch) and not device.access
+    return isinstance(device, Switch) and bool(device.access)
 
 
 def _unread(fabric: Fabric, switch: Switch) -> DevicePlan:

@@ -86,7 +86,7 @@ class Order:
         others: Sequence[DevicePlan] = (),
         through: DetourKind | None = None,
         may_take: Callable[[str, Detour], bool] = lambda _name, _detour: True,
-        staying: Mapping[str, Router] | None = None,
+        staying: Mapping[str, Router | HostRoutes] | None = None,
     ) -> None:
         self._fabric = fabric
         self._staying = staying or {}
@@ -321,7 +321,8 @@ class Order:
         for switch in self._existing(self._fabric.switches):
             found = self._routing.get(switch.name)
             if found is None or not isinstance(found.running, Router) or not isinstance(found.intended, Router):
-                yield switch.name, (self._staying.get(switch.name) or router_of(self._fabric, switch),)
+                stays = self._staying.get(switch.name)
+                yield switch.name, (stays if isinstance(stays, Router) else router_of(self._fabric, switch),)
             elif switch.name in self.kept:
                 yield switch.name, (found.running, found.intended, self._between[switch.name])
             else:
@@ -341,7 +342,8 @@ class Order:
         for host in self._existing(self._fabric.hosts):
             found = self._routing.get(host.name)
             if found is None or not isinstance(found.running, HostRoutes) or not isinstance(found.intended, HostRoutes):
-                yield host.name, (host_of(plan, plan_v6, host),)
+                stays = self._staying.get(host.name)
+                yield host.name, (stays if isinstance(stays, HostRoutes) else host_of(plan, plan_v6, host),)
             else:
                 yield host.name, (found.running, found.intended)
 
@@ -587,7 +589,7 @@ def best_order(
     others: Sequence[DevicePlan] = (),
     *,
     may_take: Callable[[str, Detour], bool],
-    staying: Mapping[str, Router] | None = None,
+    staying: Mapping[str, Router | HostRoutes] | None = None,
 ) -> tuple[Order, tuple[Step, ...]]:
     """The order that loses least, and its steps; sessions take detours only where pairs would be lost between steps.
 

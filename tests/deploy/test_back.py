@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from netkit import deploy
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Outcome
 from netkit.errors import DeployError, Problem, UsageError
 from netkit.project.deploying import Deploying
@@ -62,6 +63,19 @@ def test_everything_is_rolled_back_in_reverse_order_and_the_runs_are_linked() ->
         assert not journal.is_to_be_undone()
         assert not again.is_to_be_undone()
         promise_of_way_back(found, outcome)
+
+
+def test_the_way_back_takes_devices_that_were_not_started_as_they_run() -> None:
+    with scene("summaries") as found:
+        journal = failed(found, "spine01")
+        ended = journal.outcome()
+        assert ended is not None
+        left = {one.device for one in ended.devices if one.state is ConfigState.AS_BEFORE}
+        plan, _, _ = deploy.plan_rollback(journal, found.fabric, found.connect)
+        assert {"spine01", "spine02"} <= left
+        assert left.isdisjoint(one.name for one in plan.devices)
+        assert not plan.gone
+        assert not plan.worst
 
 
 def promise_of_way_back(found: Scene, outcome: Outcome) -> None:
