@@ -109,7 +109,8 @@ def watched(
         if can_roll_back and not go_on and journal.is_to_be_undone():
             outcome, go_on = _taken_back(request, deploying, journal, outcome)
     report_outcome(request, outcome)
-    can_go_back = outcome.rollback is None and any(device.result is DeviceResult.DONE for device in outcome.devices)
+    is_changed = any(device.result is DeviceResult.DONE for device in outcome.devices)
+    can_go_back = outcome.rollback is None and (is_changed or (can_roll_back and outcome.has_changes))
     if go_on:
         say(sys.stderr, f"to continue: {go_on}\n")
         can_go_back = can_roll_back

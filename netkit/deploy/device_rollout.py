@@ -285,7 +285,7 @@ class DeviceRollout:
             failure,
             result=DeviceResult.REVERTED if is_reverted else DeviceResult.FAILED,
             state=ending.state,
-            reasons=(*failure.reasons, *([ending.why] if ending.why else []), *self._still_drained(ending)),
+            reasons=tuple(dict.fromkeys(filter(None, (*failure.reasons, ending.why, *self._still_drained(ending))))),
             exit_code=weightiest(failure.exit_code, ending.exit_code),
         )
 

@@ -146,6 +146,14 @@ class Outcome:
     def failures(self) -> tuple[DeviceOutcome, ...]:
         return tuple(device for device in self.devices if device.is_failure)
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether the run has changed a device, or may have: there is something to roll back."""
+        return any(
+            one.state is ConfigState.BOTH or (one.wave > 0 and one.state is not ConfigState.AS_BEFORE)
+            for one in self.devices
+        )
+
     def device(self, name: str) -> DeviceOutcome | None:
         return next((device for device in self.devices if device.device == name), None)
 

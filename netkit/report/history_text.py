@@ -63,17 +63,23 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if before := [device.device for device in waiting if device.state is not ConfigState.BOTH]:
         what = "not rolled back" if outcome.undoes else "running their earlier configuration"
         yield f"  not started, {what}: {listed(before)}"
-    states = {ConfigState.AS_BEFORE, ConfigState.BOTH}
-    left = [one for one in outcome.devices if one.result not in QUIET and one.state in states]
+    left = [one for one in outcome.devices if one.result not in QUIET and _can_be_tried_again(one)]
     if outcome.undoes and outcome.stopped != INTERRUPTED:
         again = f"netkit rollback {outcome.undoes}"
-        dead = [one.device for one in left if one.result is DeviceResult.UNREACHABLE]
+        unknown = {one.device for one in left if one.state is ConfigState.UNKNOWN}
+        dead = [one.device for one in left if one.result is DeviceResult.UNREACHABLE or one.device in unknown]
         if dead:
             yield f"  once they answer, {again} rolls these back: {listed(dead)}"
         if others := [one.device for one in left if one.device not in dead]:
             yield f"  {again} tries these again: {listed(others)}"
     if outcome.stopped:
         yield f"stopped: {outcome.stopped}"
+
+
+def _can_be_tried_again(one: DeviceOutcome) -> bool:
+    """Whether a rollback was not finished on a device, and others have not changed it since."""
+    is_changed = one.result is DeviceResult.REFUSED and one.state is ConfigState.UNKNOWN
+    return one.state is not ConfigState.INTENDED and not is_changed
 
 
 def _notes(outcome: Outcome) -> dict[str, list[str]]:
