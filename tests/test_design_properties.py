@@ -366,7 +366,10 @@ def test_other_numbers_design_the_same_fabric_without_a_new_design(values: Value
     before = build(values)
     expected, found = (
         refused_or(make)
-        for make in (lambda: design.build(changed, CATALOG), lambda: design.with_numbers(before, changed, CATALOG))
+        for make in (
+            lambda: design.build(changed, CATALOG),
+            lambda: design.with_numbers(before, changed, CATALOG, before.names),
+        )
     )
     assert found == expected
 

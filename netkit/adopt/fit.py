@@ -148,7 +148,7 @@ def without_effect(
         for other in (number + 1, number - 1, 2 * number):
             try:
                 intent = validated(_with(values, path, other), proposal.tables)
-                changed = design.with_numbers(fabric, intent, source.catalog)
+                changed = design.with_numbers(fabric, intent, source.catalog, sample)
                 after = list(rendered(changed, sample, files, engine))
             except NetkitError:
                 continue

@@ -1,6 +1,6 @@
 """Intent → Fabric. Every number comes from slots and ceilings; all problems of a phase are reported at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from netkit.design import (
@@ -91,8 +91,11 @@ def build(intent: Intent, catalog: Catalog, *, has_notes: bool = True) -> Fabric
     return replace(fabric, notes=tuple(notes(fabric, intent, hardware.media))) if has_notes else fabric
 
 
-def with_numbers(fabric: Fabric, intent: Intent, catalog: Catalog) -> Fabric:
-    """The fabric of an intent that differs only in numbers of `lossless` and `routing`; notes and clusters stay."""
+def with_numbers(fabric: Fabric, intent: Intent, catalog: Catalog, names: Collection[str]) -> Fabric:
+    """The fabric of an intent that differs only in numbers of `lossless` and `routing`.
+
+    Notes, clusters and the ports of all switches but these stay.
+    """
     hardware = look_up(intent, catalog)
     made: dict[int, PortProfile] = {}
 
@@ -104,7 +107,10 @@ def with_numbers(fabric: Fabric, intent: Intent, catalog: Catalog) -> Fabric:
         return replace(port, profile=made[id(one)])
 
     switches = tuple(
-        replace(switch, ports=tuple(numbered(switch, port) for port in switch.ports)) for switch in fabric.switches
+        replace(switch, ports=tuple(numbered(switch, port) for port in switch.ports))
+        if switch.name in names
+        else switch
+        for switch in fabric.switches
     )
     changed = replace(fabric, lossless=lossless.profile(intent), routing=_routing(intent), switches=switches)
     if problems := [*lossless.problems(intent), *verify.fabric(changed.without_networks, hardware, {})]:

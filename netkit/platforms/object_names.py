@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import yaml
 
@@ -101,7 +101,7 @@ def renamed(platform: str, files: Files, names: Names, tier: Sequence[str]) -> d
         taken.setdefault(kind, set()).add(name)
         return names.get(kind, {}).get(name, name)
 
-    found = {file: _replaced(known, file, text, chosen) for file, text in files.items()}
+    found = {file: _replaced(platform, file, text, chosen) for file, text in files.items()}
     for kind, of_kind in taken.items():
         if len({chosen(kind, name) for name in [*of_kind]}) < len(of_kind):
             message = f"two of the kind {kind} would have one name"
@@ -109,14 +109,15 @@ def renamed(platform: str, files: Files, names: Names, tier: Sequence[str]) -> d
     return found
 
 
-def _replaced(known: NosPlaces, file: str, text: str, chosen: Callable[[str, str], str]) -> str:
+def _replaced(platform: str, file: str, text: str, chosen: Callable[[str, str], str]) -> str:
     """Replace the names in a file, and nothing else of it."""
+    known = places(platform)
     if not file.endswith(TREES):
         return "".join(_in_line(known, line, chosen) for line in text.splitlines(keepends=True)) if known.line else text
     root = yaml.compose(text, Loader=yaml.CSafeLoader) if known.tree else None  # JSON is YAML too
     parts, end = [], 0
     for path, node in _scalars(root, ()) if root else ():
-        value = _in_path(known, path, chosen)
+        value = _in_path(platform, path, chosen)
         if value != node.value:
             start, stop = node.start_mark.index, node.end_mark.index
             parts += [text[end:start], text[start:stop].replace(node.value, value)]
@@ -137,24 +138,44 @@ def _scalars(node: yaml.Node, path: Path) -> Iterator[tuple[Path, yaml.ScalarNod
             yield from _scalars(value, (*path, key.value) if path or key.value != "set" else ())
 
 
-def _in_path(known: NosPlaces, path: Path, chosen: Callable[[str, str], str]) -> str:
+@dataclass(frozen=True, slots=True, order=True)
+class NameSpan:
+    """Where a name stands in a text."""
+
+    start: int
+    stop: int
+    kind: str
+    name: str
+
+
+def _in_path(platform: str, path: Path, chosen: Callable[[str, str], str]) -> str:
     """The last part of a path, with the names in it replaced; those above are replaced where they stand."""
-    places = known.tree.get(len(path))
-    return _chosen(places, SEPARATOR.join((*path[:-1], "")), path[-1], chosen) if places else path[-1]
+    return _chosen(path[-1], _names_in_path(platform, path), chosen)
+
+
+@lru_cache(maxsize=1 << 16)  # many devices of a fabric have the same paths
+def _names_in_path(platform: str, path: Path) -> tuple[NameSpan, ...]:
+    found = places(platform).tree.get(len(path))
+    return tuple(_names(found, SEPARATOR.join((*path[:-1], "")), path[-1])) if found else ()
 
 
 def _in_line(known: NosPlaces, line: str, chosen: Callable[[str, str], str]) -> str:
     text = line.strip()
-    return line.replace(text, _chosen(known.line, "", text, chosen), 1) if text and known.line else line
+    return line.replace(text, _chosen(text, _names(known.line, "", text), chosen), 1) if text and known.line else line
 
 
-def _chosen(places: NamePlaces, above: str, text: str, chosen: Callable[[str, str], str]) -> str:
-    spans: dict[tuple[int, int], str] = {}
+def _names(places: NamePlaces, above: str, text: str) -> list[NameSpan]:
+    """The names in a text below others, the last first; where two kinds have one place, the first counts."""
+    spans: dict[tuple[int, int], NameSpan] = {}
     for kind, found in places.matches(above + text):
-        if found.start("name") >= len(above):
-            spans.setdefault(found.span("name"), chosen(kind, found["name"]))
-    for (start, stop), name in sorted(spans.items(), reverse=True):
-        text = text[: start - len(above)] + name + text[stop - len(above) :]
+        if (start := found.start("name") - len(above)) >= 0:
+            spans.setdefault(found.span("name"), NameSpan(start, found.end("name") - len(above), kind, found["name"]))
+    return sorted(spans.values(), reverse=True)
+
+
+def _chosen(text: str, spans: Iterable[NameSpan], chosen: Callable[[str, str], str]) -> str:
+    for span in spans:
+        text = text[: span.start] + chosen(span.kind, span.name) + text[span.stop :]
     return text
 
 
@@ -176,7 +197,7 @@ def occurrences(platform: str, config: Config, names: Names) -> Occurrences:
             for part in (whole[:length] for length in range(2, len(whole) + 1)):
                 if part not in done:
                     done.add(part)
-                    _tree_occurrences(known, part, chosen, found)
+                    _tree_occurrences(platform, part, chosen, found)
     return found
 
 
@@ -202,18 +223,11 @@ def _line_occurrences(
         found.setdefault((kind, key), set()).add(match["name"])
 
 
-def _tree_occurrences(known: NosPlaces, path: Path, chosen: Callable[[str, str], str], found: Occurrences) -> None:
-    names: list[tuple[str, str]] = []
+def _tree_occurrences(platform: str, path: Path, chosen: Callable[[str, str], str], found: Occurrences) -> None:
+    for span in reversed(_names_in_path(platform, path)):
 
-    def listed(kind: str, name: str) -> str:
-        names.append((kind, name))
-        return name
+        def holed(kind: str, name: str, hole: tuple[str, str] = (span.kind, span.name)) -> str:
+            return HOLE if (kind, name) == hole else chosen(kind, name)
 
-    _in_path(known, path, listed)
-    for kind, name in names:
-
-        def holed(of_kind: str, one: str, hole: tuple[str, str] = (kind, name)) -> str:
-            return HOLE if (of_kind, one) == hole else chosen(of_kind, one)
-
-        above = (_in_path(known, path[:length], chosen) for length in range(1, len(path)))
-        found.setdefault((kind, (*above, _in_path(known, path, holed))), set()).add(name)
+        above = (_in_path(platform, path[:length], chosen) for length in range(1, len(path)))
+        found.setdefault((span.kind, (*above, _in_path(platform, path, holed))), set()).add(span.name)

@@ -22,8 +22,10 @@ from netkit.platforms import compare
 from netkit.platforms.config import Files
 from netkit.platforms.config import Path as ConfigPath
 from netkit.platforms.ownership import leaving
+from netkit.project.comparing import COMPARING
 from netkit.project.planning import saved
-from netkit.project.project import MODELS, TEMPLATES, beside
+from netkit.project.processes import Names, ProcessPool, divided
+from netkit.project.project import MODELS, SILENT, TEMPLATES, Feedback, beside
 from netkit.project.rendering import bounded
 from netkit.render import Engine
 from netkit.truth.difference import DeviceRecord, TruthRecords
@@ -101,7 +103,8 @@ def adopted(
         proposal = with_names(source, propose(source), files, engine)
         # A release is chosen by what differs, and profiles differ as a whole until they have their names.
         proposal = with_names(source, fitted(source, proposal, files, engine), files, engine)
-        found = {one.device: one for one in _differences(source.survey.switches, proposal, files, engine)}
+    found = {one.device: one for one in _differences(source.survey.switches, proposal, files, engine)}
+    with bounded():
         rules = remainder.rules(proposal.fabric, {name: one.paths for name, one in found.items()})
         idle = dict(without_effect(source, proposal, rules, files, engine) if found else ())
     conflicts = tuple(_conflicts(proposal, truth)) if records else ()
@@ -139,7 +142,27 @@ class AdoptedDifference:
 def _differences(
     switches: Mapping[str, SurveyedSwitch], proposal: FoundIntent, files: Mapping[str, Files], engine: Engine
 ) -> Iterator[AdoptedDifference]:
-    for device, intended in rendered(proposal.fabric, proposal.fabric.names, files, engine):
+    """Compare all devices, on all cores if they are many."""
+
+    def part(names: Names, feedback: Feedback) -> list[AdoptedDifference]:
+        del feedback
+        with bounded():
+            return list(_different(names, switches, proposal, files, engine))
+
+    names = [name for name in proposal.fabric.names if name in files]
+    with ProcessPool(divided(names, 0), part, 0, COMPARING) as pool:
+        for found in pool.results(SILENT):
+            yield from found
+
+
+def _different(
+    names: Names,
+    switches: Mapping[str, SurveyedSwitch],
+    proposal: FoundIntent,
+    files: Mapping[str, Files],
+    engine: Engine,
+) -> Iterator[AdoptedDifference]:
+    for device, intended in rendered(proposal.fabric, names, files, engine):
         model, running = compare.MODELS[device.platform], files[device.name]
         comparison = compare.compare(model, running, intended)
         paths = remainder.tops(comparison) if comparison.changes else []
