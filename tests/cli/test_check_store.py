@@ -1,4 +1,4 @@
-"""`netkit check --store`, `--since last` and `netkit history --checks`, on snapshots and on a lab."""
+"""`netkit check --store`, `--since last` and `netkit history --checks`, on snapshots."""
 
 import json
 import sqlite3
@@ -19,9 +19,8 @@ from netkit.judge import Verdict
 from netkit.store import Source
 from netkit.store.store import open_store
 from tests.cli.checked import VALUES, checked
-from tests.cli.site import Site
 from tests.command import ROOT, Done, assert_refused, run
-from tests.lab.running import intent, needs_lab, running, write_fabric
+from tests.lab.running import write_fabric
 
 DAY_S = 86_400.0
 BEGAN_S = 1_763_769_600.0
@@ -183,22 +182,3 @@ def test_a_store_of_a_newer_netkit_is_refused(fabric: Path) -> None:
         opened.execute("UPDATE netkit_version SET version_num = '9999'")
     done = check(fabric, seen(BEGAN_S, 5), "load.errors", "--store")
     assert_refused(done, "the store was written by a newer netkit (revision 9999;")
-
-
-@needs_lab
-@pytest.mark.whole
-def test_on_a_lab_the_second_run_judges_what_changed_since_the_first(tmp_path: Path) -> None:
-    fabric = write_fabric(tmp_path / "fabric", intent())
-    with running(fabric) as lab:
-        site = Site(lab, tmp_path)
-        first = site.netkit("check", "load.errors", "bgp.sessions", "--store", "--since=last", "--window=1")
-        assert "no earlier run has counters of 6 devices: they are judged over 1 s\n" in first.stderr
-        second = site.netkit("check", "load.errors", "bgp.sessions", "--store", "--since=last", "--format=json")
-        assert (second.returncode, second.stderr) == (0, ""), second.stdout
-        reported = json.loads(second.stdout)
-        listed = json.loads(site.netkit("history", "--checks", "--format=json").stdout)
-    errors = {one["id"]: one["verdict"] for one in reported["results"] if one["id"].startswith("load.errors")}
-    assert len(errors) == 6
-    assert set(errors.values()) == {"pass"}
-    assert [(one["lab"], one["exit_code"]) for one in listed] == [("t", 0), ("t", 0)]
-    assert reported["window_s"] == pytest.approx(listed[0]["taken_s"] - listed[1]["taken_s"], abs=30)

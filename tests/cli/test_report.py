@@ -1,4 +1,4 @@
-"""`netkit report`: from snapshots, from a store, and from a lab."""
+"""`netkit report`: from snapshots and from a store."""
 
 import json
 import os
@@ -12,10 +12,9 @@ import pytest
 from netkit.facts import serial
 from netkit.terminal.output import write_named, write_whole
 from tests.cli.checked import checked
-from tests.cli.site import Site
 from tests.cli.test_check_store import BEGAN_S, check, seen
 from tests.command import ROOT, Done, assert_refused, run
-from tests.lab.running import PATIENCE_S, intent, needs_lab, running, write_fabric
+from tests.lab.running import PATIENCE_S
 
 
 @pytest.fixture
@@ -172,19 +171,3 @@ def test_results_of_acceptance_runs_are_reported(places: tuple[Path, Path], tmp_
     nothing.write_text("nothing of the kind\n", encoding="utf-8")
     assert_refused(report(places, "--from", places[1], "--results", nothing), "result.txt")
     assert_refused(report(places, "--from", places[1], "--profile", "heavy"), "unknown profile 'heavy'")
-
-
-@needs_lab
-def test_a_lab_is_read_and_reported(tmp_path: Path) -> None:
-    with running(write_fabric(tmp_path / "fabric", intent())) as lab:
-        site = Site(lab, tmp_path)
-        out = tmp_path / "lab.html"
-        site.netkit("check", "--store", "--window", "1")
-        done = site.netkit("report", "--store", "--window", "1", "-o", out)
-        found = data(out)
-    assert done.returncode == found["exit_code"]
-    assert found["counts"]["reached"] == found["counts"]["devices"] == len(found["devices"])
-    assert found["counts"]["examined"] > 100
-    ports = found["devices"][0]["ports"]["columns"]
-    assert {"up", "pause", "ecn", "load", "margin", "module"} <= set(ports)
-    assert len(found["trends"]["runs"]) == 1

@@ -28,7 +28,7 @@ from netkit.serve.silencing import Silencer
 from netkit.store import CheckRun
 from netkit.store.store import open_store
 from tests.serve.server import PATIENCE_S
-from tests.serve.test_serve_live import certificate
+from tests.serve.test_tls import certificate
 from tests.store import runs
 
 NOON_S = 1_795_348_800.0
