@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 from netkit import __version__
@@ -383,10 +383,7 @@ def _planned(
     routing = None if isinstance(device, Switch) and device.access else _routing(device, model, found, touched)
     if left := tuple(f"{device.name}:{interface}" for interface in _rails_left(routing)):
         touched = replace(touched, hosts=(device.name,), gpus=(*touched.gpus, *left), is_disruptive=True)
-    doubts: Iterable[str] = ()
-    if routing:
-        running = routing.running
-        doubts = running.unknown_filters() if isinstance(running, Router) else running.unknown_lines()
+    doubts = routing.running.doubtful_lines() if routing else ()
     if unmodelled := tuple(dict.fromkeys(map(masked_line, doubts))):
         some = "; ".join(unmodelled[:MOST_NAMED])
         warnings = (*warnings, f"the order does not know what this does to routes ({len(unmodelled)}): {some}")

@@ -333,7 +333,7 @@ class Order:
         for switch in self._fabric.switches:
             if switch.role != "leaf" and switch.name in self._routing:
                 found = routers[switch.name]
-                cautious = [one.without_sessions() if any(one.unknown_filters()) else one for one in found]
+                cautious = [one.without_sessions() if any(one.doubtful_lines()) else one for one in found]
                 if cautious != list(found):
                     yield switch.name, cautious
 

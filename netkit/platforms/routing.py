@@ -146,7 +146,7 @@ class Router:
         v6 = self.v6 and replace(self.v6, neighbors=(), external=())
         return replace(self, neighbors=(), external=(), v6=v6)
 
-    def unknown_filters(self) -> Iterator[str]:
+    def doubtful_lines(self) -> Iterator[str]:
         """Yield the lines in use that may hold routes back, and that this model cannot express."""
         for name in dict.fromkeys(name for side in self.sessions for name in (side.inbound, side.outbound)):
             for clause in self.route_maps.get(name, ()):
@@ -156,7 +156,7 @@ class Router:
             yield from (f"route-map {self.redistributed} {clause.number}: {line}" for line in clause.unknown)
         yield from filter(FILTER.search, self.unknown)
         if self.v6:
-            yield from self.v6.unknown_filters()
+            yield from self.v6.doubtful_lines()
 
     def address_towards(self, side: BgpNeighbor) -> str:
         """The own address of a session by address."""
@@ -204,9 +204,11 @@ class HostRoutes:
     v6: "HostRoutes | None" = None
     """The routing of IPv6; None: the host has none."""
 
-    def unknown_lines(self) -> tuple[str, ...]:
-        """Routes and rules of both families outside this model."""
-        return (*self.unknown, *(self.v6.unknown if self.v6 else ()))
+    def doubtful_lines(self) -> Iterator[str]:
+        """Yield the routes and rules that this model cannot express."""
+        yield from self.unknown
+        if self.v6:
+            yield from self.v6.doubtful_lines()
 
 
 @dataclass(frozen=True, slots=True)
