@@ -12,7 +12,6 @@ from netkit.cli.fabric import TerminalFeedback
 from netkit.errors import AccessError, OutputError, Problem, UsageError
 from netkit.intent import csv_table
 from netkit.intent.model import CableEntry
-from netkit.platforms.config import Files
 from netkit.project import adopting
 from netkit.project.adopting import Adopted
 from netkit.report.plan_view import counted
@@ -45,17 +44,24 @@ def run(
     """Write the intent; return 4 if a device could not be read."""
     check_format(output)
     missed = _read(folder, out, devices, lab, limit) if devices or lab else {}
-    files = _limited(dict(adopting.files_in(folder)), limit, folder)
-    heard = folder / adopting.NEIGHBORS
+    files = dict(adopting.files_in(folder, _limited(adopting.devices_in(folder), limit, folder)))
+    if not files:
+        raise UsageError(Problem(f"{folder} has no files of devices", "save them as DIR/<device>/<file>"))
+    neighbors_file = folder / adopting.NEIGHBORS
     listed = _cables(cables) if cables else {}
-    neighbors = adopting.known_cables(listed, _cables(heard) if heard.is_file() else {})
+    heard = _cables(neighbors_file) if neighbors_file.is_file() else {}
+    neighbors = adopting.known_cables(listed, heard)
     records = _records(out) if truth else None
     found = adopting.adopted(name or _name(out), files, neighbors, out, records)
     written = adopting.write(found, out)
+    differing = [
+        " ".join((*near, "leads to", *far, "and by LLDP to", *by_lldp))
+        for near, far, by_lldp in adopting.contradicted(listed, heard)
+    ]
     if output == "json":
-        write_json(_as_json(found, written))
+        write_json(_as_json(found, written, differing))
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _lines(found, written, out, folder))
+        sys.stdout.writelines(f"{line}\n" for line in _lines(found, written, differing, out, folder))
     return UNREACHED if missed else 0
 
 
@@ -71,7 +77,7 @@ def _read(folder: Path, out: Path, devices: Path | None, lab: str, limit: str) -
     from netkit.project import unadopted  # noqa: PLC0415 (what connects is slow to import)
 
     reached = unadopted.connections(unadopted.listed(devices) if devices else (), out, lab)
-    names = list(_limited({name: {} for name in reached.endpoints}, limit, devices or Path(lab)))
+    names = _limited(list(reached.endpoints), limit, devices or Path(lab))
     found = unadopted.read(reached, names, TerminalFeedback())
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,16 +97,12 @@ def _name(folder: Path) -> str:
     return re.sub(r"[^A-Za-z0-9-]+", "-", folder.resolve().name)[:63].strip("-") or "fabric"
 
 
-def _limited(files: Mapping[str, Files], limit: str, folder: Path) -> Mapping[str, Files]:
-    if not files:
-        raise UsageError(Problem(f"{folder} has no files of devices", "save them as DIR/<device>/<file>"))
+def _limited(names: list[str], limit: str, folder: Path) -> list[str]:
     patterns = limit.replace(",", " ").split()
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in files):
+        if not any(fnmatchcase(name, pattern) for name in names):
             raise UsageError(Problem(f"--limit {pattern!r} matches no device in {folder}", "use names and globs"))
-    return {
-        name: one for name, one in files.items() if not patterns or any(fnmatchcase(name, glob) for glob in patterns)
-    }
+    return [name for name in names if not patterns or any(fnmatchcase(name, glob) for glob in patterns)]
 
 
 def _cables(file: Path) -> dict[tuple[str, str], tuple[str, str]]:
@@ -117,7 +119,7 @@ def _cables(file: Path) -> dict[tuple[str, str], tuple[str, str]]:
     return found
 
 
-def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path) -> Iterable[str]:
+def _lines(found: Adopted, written: Mapping[Path, int], differing: list[str], out: Path, folder: Path) -> Iterable[str]:
     proposal = found.proposal
     roles = Counter(place.role for place in proposal.placement.places.values())
     yield ", ".join(f"{roles[role]} {ROLES[role][roles[role] != 1]}" for role in ROLES if roles[role]) + (
@@ -135,6 +137,7 @@ def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path)
     yield from _section("guessed; check these cables:", guessed)
     dangling = [f"{device} {port}: its other end is unknown" for device, port in proposal.links.dangling]
     yield from _section("not in the intent:", [*(f"{name}: {why}" for name, why in found.unread.items()), *dangling])
+    yield from _section("LLDP differs from the list of cables, which is in the intent:", differing)
     yield from _section("the source of truth differs:", list(found.conflicts))
     rules = [f"{rule['path']} on {rule.get('devices', 'all devices')}" for rule in found.leave]
     yield from _section("left as it runs, in `leave` of fabric.yaml:", rules)
@@ -157,7 +160,7 @@ def _section(title: str, lines: list[str]) -> Iterable[str]:
             yield f"  and {len(lines) - SHOWN} more; --format json lists all"
 
 
-def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
+def _as_json(found: Adopted, written: Mapping[Path, int], differing: list[str]) -> dict[str, object]:
     proposal = found.proposal
     return {
         "topology": proposal.placement.topology,
@@ -168,6 +171,7 @@ def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
         "guessed_cables": [[*link.near, *link.far] for link in proposal.links.hosts if link.origin == "guess"],
         "not_adopted": dict(found.unread),
         "unknown_ends": [list(end) for end in proposal.links.dangling],
+        "other_cables_by_lldp": differing,
         "conflicts": list(found.conflicts),
         "leave": list(found.leave),
         "without_effect": {number: list(roles) for number, roles in found.without_effect.items()},

@@ -52,17 +52,21 @@ class Adopted:
     """Number of the intent whose lines are all in `leave` → the roles of the devices."""
 
 
-def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
-    """Yield the files of each device in a folder, as `netkit render` or `netkit backup` writes them."""
+def devices_in(folder: Path) -> list[str]:
+    """The devices with files in a folder, as `netkit render` or `netkit backup` writes them."""
     if not folder.is_dir():
         raise UsageError(Problem(f"{folder} is not a folder", "name one with a folder or a backup for each device"))
     folders = {entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")}
     backups = {entry.stem for entry in folder.iterdir() if entry.is_file() and entry.suffix == BACKUP_SUFFIX}
-    if twice := sorted(folders & backups):
-        name = twice[0]
-        message = f"{name} is there twice, as a folder and as {name}{BACKUP_SUFFIX}"
-        raise UsageError(Problem(message, "delete the older one of the two", file=str(folder)))
-    for name in sorted(folders | backups):
+    return sorted(folders | backups)
+
+
+def files_in(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Files]]:
+    """Yield the files of devices in a folder."""
+    for name in names:
+        if (folder / name).is_dir() and (folder / f"{name}{BACKUP_SUFFIX}").is_file():
+            message = f"{name} is there twice, as a folder and as {name}{BACKUP_SUFFIX}"
+            raise UsageError(Problem(message, "delete the older one of the two", file=str(folder)))
         found = saved(folder, (name,))[name]
         if isinstance(found, Running):
             yield name, {file: text for file, text in found.files.items() if text is not None}
@@ -73,6 +77,14 @@ def save_neighbors(file: Path, devices: Container[str], cables: Iterable[Mapping
     earlier = csv_table.read(file, CableEntry).rows if file.is_file() else []
     kept = ({column: row.get(column) for column in COLUMNS} for row in earlier if row.get("device") not in devices)
     csv_table.write(file, CableEntry, [*kept, *cables], COLUMNS)
+
+
+def contradicted(listed: Mapping[End, End], heard: Mapping[End, End]) -> Iterator[tuple[End, End, End]]:
+    """Yield (end, other end in the list, other end by LLDP) where the two differ."""
+    both_ways = {far: near for near, far in listed.items()} | dict(listed)
+    for near, far in heard.items():
+        if both_ways.get(near, far) != far:
+            yield near, both_ways[near], far
 
 
 def known_cables(*sources: Mapping[End, End]) -> dict[End, End]:

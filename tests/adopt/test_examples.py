@@ -1,5 +1,6 @@
 """`netkit adopt` on the examples: the plan of the new intent is empty, and what it does not cover is listed."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -67,10 +68,15 @@ def test_a_list_of_cables_replaces_missing_descriptions(tmp_path: Path) -> None:
     refused = run("adopt", saved, "--out", own)
     assert_refused(refused, "the other end of", "list the cables with --cables", lines=2)
     cables = tmp_path / "tables" / "cables.csv"
+    listed = next(csv.DictReader(cables.read_text(encoding="utf-8").splitlines()))
+    near, far = (listed["device"], listed["port"]), (listed["peer"], listed["peer_port"])
+    heard = "device,port,peer,peer_port\n" + ",".join((*far, *near)) + "\n" + ",".join((*near, "other", "swp1")) + "\n"
+    (saved / "neighbors.csv").write_text(heard, encoding="utf-8")
     done = run("adopt", saved, "--out", tmp_path / "cabled", "--cables", cables, "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["unknown_ends"], found["not_adopted"], found["remaining_changes"]) == ([], {}, {})
+    assert found["other_cables_by_lldp"] == [" ".join((*near, "leads to", *far, "and by LLDP to other swp1"))]
     written = yaml.safe_load((tmp_path / "cabled" / "fabric.yaml").read_text(encoding="utf-8"))
     assert (written.get("topology", "two-tier"), written["rails"]) == ("two-tier", 4)
 
