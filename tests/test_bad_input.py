@@ -366,9 +366,10 @@ def test_usage_errors_exit_3(name: str, tmp_path: Path) -> None:
 
 def test_no_arguments_and_help_explain_themselves() -> None:
     for arguments in ((), ("--help",), ("-h",), ("render", "--help"), ("render", "-h")):
-        done = start(*arguments)
+        done = run(*arguments)
         assert (done.returncode, done.stderr) == (0, "")
         assert "Usage: netkit" in done.stdout
+    assert start("--help").stdout == run("--help").stdout
 
 
 @pytest.mark.parametrize(
