@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from nornir.core.plugins.runners import RunnerPlugin
 
@@ -20,8 +21,17 @@ from netkit.platforms.change import Risk
 from netkit.platforms.driver import Driver
 
 Connect = Callable[[str], Driver]
-Predict = Callable[[str, frozenset[str], bool], Prediction | None]
-"""The device that changed last, those whose change in this stage is done, and whether it is the second stage."""
+
+
+class Predict(Protocol):
+    """Predicts reachability."""
+
+    def __call__(
+        self, device: str, done: frozenset[str], is_finishing: bool, *, is_changing: bool = False
+    ) -> Prediction | None:
+        """The device that changed last, or changes, those done in this stage, and whether it is the second stage."""
+
+
 FAILED = 1
 
 
@@ -37,8 +47,10 @@ class PlannedReachability:
             for address in nic.addresses
         }
 
-    def __call__(self, device: str, done: frozenset[str], is_finishing: bool) -> Prediction | None:
-        """The prediction for the state after a device's change; None if nothing is lost.
+    def __call__(
+        self, device: str, done: frozenset[str], is_finishing: bool, *, is_changing: bool = False
+    ) -> Prediction | None:
+        """The prediction for the state after a device's change, or during it; None if nothing is lost.
 
         While others of its step still have to change, what the step before lost may be lost as well.
         """
@@ -49,6 +61,7 @@ class PlannedReachability:
             if device in step.devices and (step.stage == "finish") is is_finishing:
                 is_whole = done.issuperset(name for name in step.devices if name != device)
                 lost += [step.after] if is_whole or not place else [step.after, steps[place - 1].after]
+                lost += [step.during, *(one.after for one in steps[:place][-1:])] if is_changing else []
         for_now, for_good = (tuple(filter(None, losses)) for losses in (lost, gone))
         return LostPairs(self._nic, for_now, for_good) if for_now or for_good else None
 
@@ -111,9 +124,10 @@ class Job:
         steps = (one for one in self.plan.steps if (one.stage == "finish") is self.is_finishing)
         return {one.leaf: one.ports for step in steps for one in step.narrowed if one.device == device}
 
-    def predict(self, device: str) -> Prediction | None:
-        """The predicted reachability after the change of a device; None without a model."""
-        return None if self.model is None else self.model(device, frozenset(self.done), self.is_finishing)
+    def predict(self, device: str, *, is_changing: bool = False) -> Prediction | None:
+        """The predicted reachability after the change of a device, or during it; None without a model."""
+        done = frozenset(self.done)
+        return None if self.model is None else self.model(device, done, self.is_finishing, is_changing=is_changing)
 
     def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
         """Report progress."""

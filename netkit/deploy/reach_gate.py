@@ -31,6 +31,8 @@ MOST_NICS = 32
 MOST_NAMED = 5
 LONGEST_S = 20.0
 """By then routes have arrived over established sessions; hosts are not left without a path for longer."""
+DRAINED_S = 3.0
+"""Traffic has had its time to move; what is lost now has no other path, although the sessions show one."""
 LEAF, GATEWAY = "its leaf", "its gateway"
 Item = TypeVar("Item")
 Place = tuple[str, Nic]
@@ -68,6 +70,7 @@ BEFORE = TypeAdapter(dict[str, dict[str, Answered]])
 class ReachGate:
     """Asks another gate first, then some hosts below a switch; hosts that could not be asked before are left alone.
 
+    A drained switch leaves all pairs another path, so they have to answer before it is changed.
     Pairs that are predicted to be unreachable in the present state need not answer, but after a later change that
     brings them back they have to. Without a prediction, neither need addresses that the changed leaf no longer serves.
     """
@@ -92,7 +95,7 @@ class ReachGate:
     def __call__(self, question: GateQuestion) -> GateAnswer:
         first = ask_first(self._others, question, self._clock)
         found = self._fabric.device(question.device)
-        is_felt = question.risk is not Risk.NONE and question.moment is not Moment.DRAINED
+        is_felt = question.risk is not Risk.NONE and not (question.moment is Moment.DRAINED and question.is_together)
         if not isinstance(found, Switch):
             self._bare.discard(question.device)
         if not first.others.is_healthy or not is_felt or not isinstance(found, Switch):
@@ -106,7 +109,8 @@ class ReachGate:
             )
             return replace(first.others, sample=first.sample(answers=BEFORE.dump_python(answers)), is_blank=is_blank)
         kept = BEFORE.validate_python(first.kept.get("answers", {}))
-        return self._await_answers(self._expected(question, kept), first)
+        limit_s = DRAINED_S if question.moment is Moment.DRAINED else min(LONGEST_S, first.left_s)
+        return self._await_answers(self._expected(question, kept), first, limit_s)
 
     def _before(self, switch: Switch, lost: Container[tuple[Address, Address]]) -> dict[str, dict[str, Answered]]:
         """Which addresses answer which, among those the hosts have and those they will have.
@@ -170,9 +174,11 @@ class ReachGate:
         def is_expected(host: str, source: Address, target: Address, word: str) -> bool:
             if word == GATEWAY:
                 return host not in question.moved
+            if question.moment is Moment.DRAINED and (source, target) in question.memory.lost:
+                return False
             if question.prediction is not None and word != LEAF:
                 is_reached = question.prediction.reaches(source, target)
-                if not is_reached and {source, target} <= self._addresses:
+                if not is_reached and question.moment.is_after and {source, target} <= self._addresses:
                     # Other devices ask from the other end.
                     question.memory.lost.update({(source, target), (target, source)})
                 return is_reached
@@ -205,14 +211,14 @@ class ReachGate:
 
         return is_losing
 
-    def _await_answers(self, expected: Before, first: ChainedAnswer) -> GateAnswer:
+    def _await_answers(self, expected: Before, first: ChainedAnswer, limit_s: float) -> GateAnswer:
         """Poll until all expected peers answer or the time limit is reached."""
         calls = {
             name: {interface: tuple(one.answers) for interface, one in rails.items() if one.answers}
             for name, rails in expected.items()
         }
         calls = {name: rails for name, rails in calls.items() if rails}
-        deadline_s = self._clock.steady_s() + min(LONGEST_S, first.left_s)
+        deadline_s = self._clock.steady_s() + limit_s
         while True:
             now = self._states(calls)
             lost = tuple(_lost(expected, calls, now))

@@ -10,7 +10,16 @@ from nornir.plugins.runners import SerialRunner
 
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, RunMemory
 from netkit.deploy.job import PlannedReachability
-from netkit.deploy.reach_gate import LONGEST_S, MOST_ABOVE, MOST_HOSTS, MOST_NAMED, MOST_NICS, ReachGate, calls
+from netkit.deploy.reach_gate import (
+    DRAINED_S,
+    LONGEST_S,
+    MOST_ABOVE,
+    MOST_HOSTS,
+    MOST_NAMED,
+    MOST_NICS,
+    ReachGate,
+    calls,
+)
 from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, Problem
 from netkit.plan import Plan
@@ -199,6 +208,21 @@ def test_one_lost_pair_is_worse_along_the_rail_and_across(device: str, *, is_acr
     assert not bed.ask(Moment.AFTER, device, sample=sample, prediction=Model(set())).is_healthy
 
 
+def test_a_drained_spine_is_not_changed_if_the_other_paths_carry_nothing() -> None:
+    bed = Bed()
+    sample = bed.ask(Moment.BEFORE, "spine01").sample
+    target = next(iter(far_of("spine01", HOSTS[0].name, NIC.interface)))
+    assert bed.ask(Moment.DRAINED, "spine01", sample=sample).is_healthy
+    bed.apart, began_s = {(NIC.address, target)}, bed.time.now_s
+    assert bed.ask(Moment.DRAINED, "spine01", sample=sample).verdict == "worse"
+    assert bed.time.now_s - began_s >= DRAINED_S
+    assert bed.ask(Moment.DRAINED, "spine01", sample=sample, prediction=Model({target})).is_healthy
+    assert not bed.memory.lost
+    assert bed.ask(Moment.DRAINED, "spine01", sample=sample, is_together=True).is_healthy
+    bed.memory.lost.add((NIC.address, target))  # by an earlier change, and due after this one
+    assert bed.ask(Moment.DRAINED, "spine01", sample=sample).is_healthy
+
+
 def test_pairs_have_to_answer_over_ipv6_too() -> None:
     pools = {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}
     fabric = intents.fabric(intents.values({"pools": pools}))
@@ -328,6 +352,19 @@ def test_a_pair_is_expected_back_once_all_devices_of_its_step_have_changed() -> 
         assert found is not None
         assert not found.reaches(one, other)
     assert predict("leaf02", frozenset({"spine01", "leaf01"}), False) is None
+
+
+def test_what_a_change_interrupts_is_not_expected_while_the_device_is_drained() -> None:
+    one, other = ADDRESSES[HOSTS[0].name, NIC.interface], ADDRESSES[HOSTS[1].name, NIC.interface]
+    lost = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), (NIC.interface,))
+    nothing = ReachabilityLoss()
+    for steps in ((Step(1, ("spine01",), during=lost),), (Step(1, ("leaf01",), after=lost), Step(2, ("spine01",)))):
+        plan = SimpleNamespace(steps=steps, gone=nothing, partial=None)
+        predict = PlannedReachability(cast("Plan", plan), FABRIC)
+        found = predict("spine01", frozenset(), False, is_changing=True)
+        assert found is not None
+        assert not found.reaches(one, other)
+        assert predict("spine01", frozenset(), False) is None
 
 
 def test_a_leaf_need_not_answer_at_a_gateway_that_its_change_takes_away() -> None:
