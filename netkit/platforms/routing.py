@@ -148,6 +148,9 @@ class Router:
 
     def doubtful_lines(self) -> Iterator[str]:
         """Yield the lines in use that may hold routes back, and that this model cannot express."""
+        for side in self.sessions:
+            if side.is_active and self.asn == side.remote_asn != 0:
+                yield f"neighbor {side.address or side.interface}: internal BGP"
         for name in dict.fromkeys(name for side in self.sessions for name in (side.inbound, side.outbound)):
             for clause in self.route_maps.get(name, ()):
                 matches = (f"match interface {clause.interface}",) if clause.interface else ()

@@ -556,6 +556,21 @@ def test_nothing_depends_on_a_spine_with_lines_of_which_the_order_knows_nothing(
         assert (cut_off, without) == ({True}, {False})
 
 
+@pytest.mark.parametrize("by_number", [False, True])
+def test_a_plan_warns_of_internal_bgp(by_number: bool) -> None:
+    found = transition("frr", {}, EDITS["loopbacks"])
+    files = found.running["leaf01"].files
+    text = files["frr.conf"] or ""
+    (asn,) = re.findall(r"^router bgp (\d+)$", text, flags=re.MULTILINE)
+    session = f" neighbor swp60 interface remote-as {asn if by_number else 'internal'}\n"
+    text = text.replace(f"router bgp {asn}\n", f"router bgp {asn}\n{session}")
+    text = text.replace("address-family ipv4 unicast\n", "address-family ipv4 unicast\n  neighbor swp60 activate\n")
+    there = {**found.running, "leaf01": Running({**files, "frr.conf": text})}
+    plan = planning.make(found.fabrics[-1], there, found.intended)
+    line = "the order does not know what this does to routes (1): neighbor swp60: internal BGP"
+    assert {device.name: device.warnings for device in plan.devices if device.warnings} == {"leaf01": (line,)}
+
+
 def test_leaves_change_between_spines_that_announce_only_a_summary() -> None:
     """By hand, spines announce one summary of all leaves, which the intended filters do not accept."""
     found = transition("frr", {}, {})
