@@ -123,7 +123,7 @@ class Device:
         if driver.has_pending_commit():  # even if all is as planned: the plan was made with that change in it
             remedy = "resume the run it belongs to, or wait until the device reverts it"
             raise DeviceError(Problem(f"{self._name}: a change waits for its confirmation", remedy))
-        check(seen, self._task)
+        check(seen, self._task, is_back=bool(self._job.undoes))
         if not self._task.is_finish:
             self._job.journal.keep(self._name, seen.running)
         if is_rehearsal:

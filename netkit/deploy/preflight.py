@@ -114,15 +114,21 @@ def compared(running: Running, task: Task) -> Preflight:
     return Preflight(running, found, apart)
 
 
-def check(found: Preflight, task: Task) -> None:
-    """Refuse a device that differs from the plan, or whose change could not be rolled back."""
+def check(found: Preflight, task: Task, *, is_back: bool = False) -> None:
+    """Refuse a device that differs from the plan, or whose change could not be rolled back.
+
+    A rollback is planned from what the run left, so that planning it again does not help.
+    """
     name = task.name
     if found.comparison.not_read:
         unread = ", ".join(found.comparison.not_read)
         raise DeviceError(Problem(f"{name}: not read: {unread}; whether a change works cannot be verified"))
     if not found.is_as_before(task):
         shown = "; ".join(_limited(_moved(found, task)))
-        raise PlanError(Problem(f"{name}: changed since the plan was made: {shown}", "make the plan again"))
+        since, remedy = "the plan was made", "make the plan again"
+        if is_back:
+            since, remedy = "the run", f"remove that change, or leave the device out: --limit '!{name}'"
+        raise PlanError(Problem(f"{name}: changed since {since}: {shown}", remedy))
     if found.comparison.intended_digest != task.plan.intended_digest:
         message = f"{name}: the intended configuration is not the one the plan was made for"
         raise PlanError(Problem(message, "make the plan again"))

@@ -78,6 +78,19 @@ def test_the_way_back_takes_devices_that_were_not_started_as_they_run() -> None:
         assert not plan.worst
 
 
+def test_a_device_changed_since_the_run_is_refused_with_a_remedy_that_helps() -> None:
+    with scene("words") as found:
+        journal = failed(found)
+        running = found.devices["spine01"].running
+        file, text = next((file, text) for file, text in running.items() if text and "description" in text)
+        running[file] = text.replace("description ", "description by hand ", 1)
+        one = found.back(journal).device("spine01")
+        assert one is not None
+        assert one.result is DeviceResult.REFUSED
+        assert one.reasons[0].startswith("spine01: changed since the run: ")
+        assert one.reasons[0].endswith("; remove that change, or leave the device out: --limit '!spine01'")
+
+
 def promise_of_way_back(found: Scene, outcome: Outcome) -> None:
     found.wait(promise.LONG_S)
     for one in outcome.devices:
