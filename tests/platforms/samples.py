@@ -1,7 +1,8 @@
 """Rendered files of small fabrics, for tests that parse configurations."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
+from itertools import product
 
 from netkit.design import Fabric
 from netkit.design.fabric import Host, Switch
@@ -34,25 +35,41 @@ def files_of(fabric: Fabric) -> dict[str, Files]:
 @lru_cache
 def samples(platform: str) -> Mapping[str, Files]:
     """The files of all devices of a platform, for two releases and with few and many features."""
-    return dict(_samples(platform))
+    reads = MODELS[platform].reads
+    found = {
+        f"{kind}/{rendered.device}": {file: text for file, text in rendered.files.items() if reads(file)}
+        for kind, fabric in _fabrics(platform).items()
+        for rendered in render(fabric, _devices(platform, fabric), ENGINE)
+    }
+    assert list(found) == names(platform)
+    return found
 
 
-def _samples(platform: str) -> Iterator[tuple[str, Files]]:
+@lru_cache
+def _fabrics(platform: str) -> Mapping[str, Fabric]:
+    """The fabrics by release and features."""
     on = "nvue" if platform == "linux" else platform
-    for version in VERSIONS[on]:
-        for label, changes in (("plain", {}), ("full", EVERYTHING)):
-            is_lean = on in {"frr", "sonic"} and label == "full"
-            given = {key: value for key, value in changes.items() if not is_lean or key != "adaptive_routing"}
-            fabric = intents.fabric(intents.on_platform(on, version, given))
-            hosts = {host.name for host in fabric.hosts}
-            for name, files in files_of(fabric).items():
-                if (name in hosts) == (platform == "linux"):
-                    compared = {file: text for file, text in files.items() if MODELS[platform].reads(file)}
-                    yield f"{version}/{label}/{name}", compared
+    found = {}
+    for version, (label, changes) in product(VERSIONS[on], (("plain", {}), ("full", EVERYTHING))):
+        is_lean = on in {"frr", "sonic"} and label == "full"
+        given = {key: value for key, value in changes.items() if not is_lean or key != "adaptive_routing"}
+        found[f"{version}/{label}"] = intents.fabric(intents.on_platform(on, version, given))
+    return found
+
+
+def _devices(platform: str, fabric: Fabric) -> tuple[Switch | Host, ...]:
+    return fabric.hosts if platform == "linux" else fabric.switches
+
+
+def names(platform: str) -> list[str]:
+    """The names of the samples of a platform, which is less work than to render them."""
+    return [
+        f"{kind}/{device.name}" for kind, fabric in _fabrics(platform).items() for device in _devices(platform, fabric)
+    ]
 
 
 def all_samples() -> list[tuple[str, str]]:
     """Every platform with the name of each of its samples."""
-    found = [(platform, name) for platform in MODELS for name in samples(platform)]
+    found = [(platform, name) for platform in MODELS for name in names(platform)]
     assert len(found) >= 20 * len(MODELS)
     return found

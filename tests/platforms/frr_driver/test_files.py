@@ -11,7 +11,7 @@ from netkit.platforms.frr import procedure, reply, staging
 from netkit.platforms.frr.files import PLACES
 from netkit.platforms.frr.model import MODEL
 from netkit.platforms.frr.staging import merged
-from tests.platforms.samples import samples
+from tests.platforms.samples import names, samples
 
 RUNNING = """Building configuration...
 
@@ -108,7 +108,7 @@ def test_a_file_that_did_not_exist_before_is_removed_except_for_lines_of_others(
     assert back == dict.fromkeys(files.keys() - {"netplan.yaml", "frr.conf"})
 
 
-@pytest.mark.parametrize("name", samples("frr"))
+@pytest.mark.parametrize("name", names("frr"))
 def test_a_rendered_switch_is_written_unchanged(name: str) -> None:
     files = samples("frr")[name]
     assert merged(compare(MODEL, {}, files).changes, {}, files) == ({} if compare(MODEL, {}, files).not_read else files)
