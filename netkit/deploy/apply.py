@@ -27,7 +27,7 @@ from netkit.deploy.model import (
     Phase,
 )
 from netkit.deploy.preflight import Task, first_tasks, stages_of
-from netkit.deploy.resume import last_known, refuse_unsettled, resume_device
+from netkit.deploy.resume import left_since, refuse_unsettled, resume_device
 from netkit.deploy.rollout import INTERRUPTED, Rollout, not_started, untouched
 from netkit.deploy.wave import waves
 from netkit.design.fabric import Fabric
@@ -236,7 +236,8 @@ def plan_rollback(
             task = Task(planned[device.device], before[device.device])
             current[device.device] = _read_running(connect, undone.run, device, task)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
-    staying = _staying(undone, [one.name for one in orders.plan.changed if one.name not in found], fabric)
+    not_begun = [one.name for one in orders.plan.changed if one.name not in found]
+    staying = _staying(undone, not_begun, fabric) if orders.plan.has_routing else {}
     kept = {name: _files(running) for name, running in staying.items()}
     sides = current | staying, before | kept, owner | kept
     whole = planning.make(fabric, sides[0], sides[1], owner=sides[2], is_part=True)
@@ -246,8 +247,10 @@ def plan_rollback(
 
 def _staying(undone: Journal, names: Collection[str], fabric: Fabric) -> dict[str, Running]:
     """What the devices run that a run was to change and did not: not what is intended."""
-    since = last_known(undone.folder.parent, names)
-    found = {name: since.get(name) or undone.before(name) for name in names if fabric.device(name) is not None}
+    since = left_since(undone.run, undone.folder.parent, names)
+    found = {
+        name: since[name] if name in since else undone.before(name) for name in names if fabric.device(name) is not None
+    }
     return {name: running for name, running in found.items() if running is not None}
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from netkit.deploy.connection import closing, discard, foresee, opened
-from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, Prediction, ask_gate
+from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, ask_gate
 from netkit.deploy.job import Job, code_of, is_disruptive, text_of
 from netkit.deploy.journal import CONFIRMED, MEMORY, JournalError, LeaseLostError
 from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, DeviceResult, Phase, weightiest
@@ -166,6 +166,7 @@ class DeviceRollout:
             may_lose_paths=self.job.options.is_disruptive_allowed,
             sample=self.sample,
             time_limit_s=max(0.0, time_limit_s),
+            is_together=self.job.options.is_together,
             prediction=None
             if moment is Moment.BEFORE
             else self.job.predict(self.name, is_changing=not moment.is_after),
@@ -182,9 +183,6 @@ class DeviceRollout:
             raise UnhealthyError(Problem(f"{self.name}: {when}, its health is {answer.verdict}: {why}"))
         self.notes = tuple(dict.fromkeys((*self.notes, *answer.reasons)))
         return answer
-
-    def _prediction(self, moment: Moment) -> Prediction | None:
-        return None if moment is Moment.BEFORE else self.job.predict(self.name, is_changing=not moment.is_after)
 
     def finish(self, fresh: Driver, window: Window) -> None:
         """Verify the change over a new connection, undrain and watch the device while its timer runs, then confirm."""

@@ -305,8 +305,7 @@ class Journal:
         outcome, options = self.outcome(), self.orders().options
         if options.on_failure != "rollback" or outcome is None or not outcome.stopped:
             return False
-        is_changed = any(one.wave and one.state is not ConfigState.AS_BEFORE for one in outcome.devices)
-        return is_changed and not any(other.is_undoing(self.run) for other in self._newer())
+        return outcome.has_changes and not any(other.is_undoing(self.run) for other in self._newer())
 
     def is_undoing(self, run: str) -> bool:
         """Whether this run rolls another one back; False if it is damaged."""

@@ -139,14 +139,19 @@ def deployed(runs: Path, names: Collection[str]) -> frozenset[str]:
 
 
 def last_known(runs: Path, names: Collection[str]) -> dict[str, Running]:
-    """What the newest run that changed a device left on it.
+    """What the newest run that changed a device left on it, if that is known."""
+    return {name: running for name, running in left_since("", runs, names).items() if running is not None}
 
-    Without those that it may have left in another state, and those that a damaged run changed, or may have.
+
+def left_since(run: str, runs: Path, names: Collection[str]) -> dict[str, Running | None]:
+    """What the newest run that changed a device left on it, among those after a run.
+
+    None for those that it may have left in another state, and those that a damaged run changed, or may have.
     """
     found: dict[str, Running | None] = {}
     for folder in run_folders(runs):
         changed = set(names) - found.keys()
-        if not changed:
+        if not changed or folder.name <= run:
             break
         journal = Journal(folder)
         try:
@@ -161,7 +166,7 @@ def last_known(runs: Path, names: Collection[str]) -> dict[str, Running]:
                     found[name] = Running(files[name])
         except NetkitError:
             found |= dict.fromkeys(changed)
-    return {name: running for name, running in found.items() if running is not None}
+    return found
 
 
 def _outcomes(journal: Journal) -> Iterable[DeviceOutcome]:

@@ -3,12 +3,16 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from netkit import deploy
+from netkit import plan as planning
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Outcome
+from netkit.design import Fabric
 from netkit.errors import DeployError, Problem, UsageError
+from netkit.plan import Plan, Running
 from netkit.project.deploying import Deploying
 from netkit.project.project import Project
 from netkit.project.runs import unfinished_run
@@ -76,6 +80,27 @@ def test_the_way_back_takes_devices_that_were_not_started_as_they_run() -> None:
         assert left.isdisjoint(one.name for one in plan.devices)
         assert not plan.gone
         assert not plan.worst
+
+
+def test_what_a_run_read_of_a_device_outweighs_what_an_earlier_run_left_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with scene("summaries") as found:
+        first = found.journal()
+        assert found.apply(first).exit_code == 0
+        assert found.undo(first).exit_code == 0
+        file, text = next((file, text) for file, text in found.devices["spine02"].running.items() if text)
+        found.devices["spine02"].running[file] = f"{text}! by hand\n"
+        found.plan = found.replan()
+        journal = failed(found, "spine01")
+        taken: dict[str, Running] = {}
+        make = planning.make
+
+        def observed(fabric: Fabric, running: dict[str, Running], *more: Any, **options: Any) -> Plan:
+            taken.update(running)
+            return make(fabric, running, *more, **options)
+
+        monkeypatch.setattr(planning, "make", observed)
+        found.plan_rollback(journal)
+        assert taken["spine02"].files[file] == f"{text}! by hand\n"
 
 
 def test_a_device_changed_since_the_run_is_refused_with_a_remedy_that_helps() -> None:

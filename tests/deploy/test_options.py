@@ -92,6 +92,20 @@ def test_spines_are_drained_by_default(*, has_drain: bool) -> None:
         promise.check(found, outcome)
 
 
+@pytest.mark.parametrize("is_together", [True, False])
+def test_gates_know_whether_redundant_devices_change_at_the_same_time(*, is_together: bool) -> None:
+    asked: set[bool] = set()
+
+    def gate(question: GateQuestion) -> GateAnswer:
+        asked.add(question.is_together)
+        return GateAnswer("healthy")
+
+    with scene("asn") as found:
+        found.gate = gate
+        found.apply(is_together=is_together)
+    assert asked == {is_together}
+
+
 @pytest.mark.parametrize("has_canary", [True, False])
 def test_one_device_goes_first_by_default(*, has_canary: bool) -> None:
     with scene() as found:
