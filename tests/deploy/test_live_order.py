@@ -134,7 +134,7 @@ def test_a_chain_of_random_changes_loses_what_the_plan_predicts(platform: str, s
     with rolling(tmp_path, variant(platform, TABLE["world"])) as lab:
         for number, (name, intent, command) in enumerate(chain(platform, drawn), start=1):
             found = differences(lab.roll(intent, *command))
-            print(*(f"{number} {name}", *found), sep="\n  ")
+            print(*(f"{number} {name}", *found), sep="\n  ", flush=True)
             strange += [f"{number} {name}: {one}" for one in found]
     assert not strange, "\n".join(strange)
 
@@ -155,6 +155,6 @@ def chain(platform: str, drawn: random.Random) -> Iterator[tuple[str, dict[str, 
         yield ", ".join(edits), intent, ()
         links += 1
         if drawn.random() < 0.2:
-            yield f"back from {', '.join(edits)}", now, ROLLBACK
+            yield f"back from {', '.join(edits)}", now, (*ROLLBACK, "--disruptive", "--busy")
         else:
             now = intent
