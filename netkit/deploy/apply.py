@@ -313,7 +313,7 @@ def _job(
         clock=clock,
         runner=runner or threads(orders.options.parallel),
         is_stopping=is_stopping,
-        model=PlannedReachability(orders.plan, fabric),
+        model=PlannedReachability(orders.plan, fabric, is_back=bool(orders.undoes)),
         began_s=clock.steady_s(),
         undoes=orders.undoes,
     )

@@ -85,8 +85,8 @@ class Prediction(Protocol):
     def reaches(self, source: Address, target: Address) -> bool:
         """Whether two host addresses reach each other in both directions."""
 
-    def will_reach(self, source: Address, target: Address) -> bool:
-        """Whether a later step of the deploy brings back a pair that is out of reach now."""
+    def may_stay_lost(self, source: Address, target: Address) -> bool:
+        """Whether a host may have lost a pair by its own change: a later step brings it back, or a rollback ends so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +377,7 @@ class HostGate:
     A rail that is configured after the change must match its files, unless it had no carrier before. Where the
     leaf, a far host on the rail, or one across rails answered before, at least one address of that group must answer
     after: hosts change together, and any may fail for its own reasons. A rail without answers before may stay so, and
-    what a later step of the deploy is predicted to bring back need not answer.
+    what a later step of the deploy is predicted to bring back need not answer, nor what a rollback ends without.
     """
 
     def __init__(self, fabric: Fabric, others: Gate, *, clock: DeployClock = CLOCK) -> None:
@@ -399,7 +399,7 @@ class HostGate:
         for family, source in (("", nic.address), (OVER_IPV6, nic.address_v6)):
             leaf, groups = f"{NO_LEAF}{family}", called(self._fabric, host, nic, family) if source else {}
             due = {
-                what: tuple(to for to in group if not (prediction and prediction.will_reach(source, to)))
+                what: tuple(to for to in group if not (prediction and prediction.may_stay_lost(source, to)))
                 for what, group in groups.items()
                 if what != leaf
             }

@@ -38,8 +38,8 @@ FAILED = 1
 class PlannedReachability:
     """The plan's own prediction: which hosts lose each other at some step, as coarse as the plan names them."""
 
-    def __init__(self, plan: Plan, fabric: Fabric) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, fabric: Fabric, *, is_back: bool = False) -> None:
+        self._plan, self._is_back = plan, is_back
         self._nic = {
             address: (host.name, nic.interface)
             for host in fabric.hosts
@@ -63,7 +63,7 @@ class PlannedReachability:
                 lost += [step.after] if is_whole or not place else [step.after, steps[place - 1].after]
                 lost += [step.during, *(one.after for one in steps[:place][-1:])] if is_changing else []
         for_now, for_good = (tuple(filter(None, losses)) for losses in (lost, gone))
-        return LostPairs(self._nic, for_now, for_good) if for_now or for_good else None
+        return LostPairs(self._nic, for_now, for_good, is_back=self._is_back) if for_now or for_good else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,17 @@ class LostPairs:
     nic: Mapping[str, tuple[str, str]]
     for_now: tuple[ReachabilityLoss, ...]
     for_good: tuple[ReachabilityLoss, ...]
+    is_back: bool = False
+    """Whether a rollback leads there. What it restores has run before; an intent may break a rail by mistake."""
 
     def reaches(self, source: str, target: str) -> bool:
         is_known = {source, target} <= self.nic.keys()
         return is_known and not self._is_among((*self.for_now, *self.for_good), source, target)
 
-    def will_reach(self, source: str, target: str) -> bool:
-        return self._is_among(self.for_now, source, target) and not self._is_among(self.for_good, source, target)
+    def may_stay_lost(self, source: str, target: str) -> bool:
+        if self._is_among(self.for_good, source, target):
+            return self.is_back
+        return self._is_among(self.for_now, source, target)
 
     def _is_among(self, losses: Iterable[ReachabilityLoss], source: str, target: str) -> bool:
         ends = [self.nic[address] for address in (source, target) if address in self.nic]

@@ -48,7 +48,7 @@ class Lost:
     def reaches(self, _source: str, target: str) -> bool:
         return target in OWNERS and target not in self.addresses
 
-    def will_reach(self, _source: str, target: str) -> bool:
+    def may_stay_lost(self, _source: str, target: str) -> bool:
         return target in self.addresses and not self.is_for_good
 
 

@@ -124,7 +124,7 @@ class Model:
     def reaches(self, source: str, target: str) -> bool:
         return not {source, target} & self.gone
 
-    def will_reach(self, source: str, target: str) -> bool:
+    def may_stay_lost(self, source: str, target: str) -> bool:
         return not self.reaches(source, target)
 
 
@@ -375,6 +375,21 @@ def test_a_leaf_need_not_answer_at_a_gateway_that_its_change_takes_away() -> Non
     assert bed.after(sample, addresses=frozenset({"10.9.9.9"})).is_healthy
     assert bed.after(sample, addresses=frozenset(bed.mute)).verdict == "worse"
     assert bed.after(sample).verdict == "worse"
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+def test_a_host_may_lose_by_its_own_change_what_a_rollback_ends_without(*, is_back: bool) -> None:
+    """A rollback to a fabric without IPv6: the intent still has it, and a deploy may break a rail by mistake."""
+    pools = {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}
+    fabric = intents.fabric(intents.values({"pools": pools}))
+    one, other = (host.nics[0] for host in fabric.hosts[:2])
+    hosts = tuple(host.name for host in fabric.hosts[:2])
+    gone = ReachabilityLoss(1, hosts, (one.interface,), is_only_ipv6=True)
+    plan = cast("Plan", SimpleNamespace(steps=(), gone=gone, partial=None))
+    found = PlannedReachability(plan, fabric, is_back=is_back)(hosts[0], frozenset(), False)
+    assert found is not None
+    assert found.may_stay_lost(one.address_v6, other.address_v6) is is_back
+    assert not found.may_stay_lost(one.address, other.address)
 
 
 def test_what_ends_across_rails_excuses_no_pair_along_a_rail() -> None:
