@@ -57,6 +57,8 @@ class Answered:
     answers: Mapping[Address, str]
     """Who answered: address → the name of its owner."""
     source_v6: Address = ""
+    whole: tuple[Address, ...] = ()
+    """The hosts among those that answered packets of the whole MTU."""
 
     def source_to(self, target: Address) -> Address:
         return self.source_v6 if ":" in target else self.source
@@ -160,6 +162,7 @@ class ReachGate:
                         or ((one.address_v6 if ":" in to else one.address, to) in lost and to not in moved)
                     },
                     one.address_v6,
+                    tuple(to for to in one.whole if names[name, one.interface][to] not in {LEAF, GATEWAY}),
                 )
                 for one in rails
                 if one.interface in wanted[name]
@@ -241,7 +244,8 @@ class ReachGate:
             reader = self._connect(name)
             try:
                 reader.open()
-                return reader.rail_states(calls)
+                host = self._fabric.device(name)
+                return reader.rail_states(calls, host.mtu_bytes if isinstance(host, Host) else 0)
             finally:
                 reader.close()
         except NetkitError:
@@ -319,13 +323,17 @@ def _lost(
 ) -> Iterator[str]:
     for name, states in now.items():
         answering = {one.interface: set(one.answers) for one in states}
+        whole = {one.interface: set(one.whole) for one in states}
         for interface, targets in called[name].items():
             for to in targets:
+                who = expected[name][interface].answers[to]
                 if to not in answering.get(interface, ()):
-                    who = expected[name][interface].answers[to]
                     how = (
                         f"any more; before, {to} did"
                         if who in {LEAF, GATEWAY}
                         else f"any more at {to}, as it did before"
                     )
                     yield f"{name}: {interface}: {who} does not answer {how}"
+                elif to in expected[name][interface].whole and to not in whole.get(interface, ()):
+                    rest = f"answers at {to}, but no packets of the whole MTU, as it did before"
+                    yield f"{name}: {interface}: {who} {rest}"

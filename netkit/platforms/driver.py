@@ -48,6 +48,8 @@ class RailState:
     """Its first actual address, which its files may contradict."""
     address_v6: str = ""
     """Its first global IPv6 address."""
+    whole: tuple[str, ...] = ()
+    """Those of `answers` that also answer packets of the whole MTU, if asked."""
 
 
 class Reader(Protocol):
@@ -129,8 +131,11 @@ class LeavesOut(Protocol):
 class RailReader(Protocol):
     """What a host driver reads besides the configuration."""
 
-    def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
-        """Read the state of the rails, and which addresses of `far` answer on which interface."""
+    def rail_states(self, far: Mapping[str, Sequence[str]], mtu_bytes: int = 0) -> tuple[RailState, ...]:
+        """Read the state of the rails, and which addresses of `far` answer on which interface.
+
+        With an MTU, they are asked with packets of that size first.
+        """
 
 
 @runtime_checkable

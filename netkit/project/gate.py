@@ -31,9 +31,9 @@ class OnlyRails:
     def __init__(self, driver: Driver) -> None:
         self.open, self.close, self._driver = driver.open, driver.close, driver
 
-    def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
+    def rail_states(self, far: Mapping[str, Sequence[str]], mtu_bytes: int = 0) -> tuple[RailState, ...]:
         """The state of the rails; empty for a switch."""
-        return self._driver.rail_states(far) if isinstance(self._driver, RailReader) else ()
+        return self._driver.rail_states(far, mtu_bytes) if isinstance(self._driver, RailReader) else ()
 
 
 class LazyGate:

@@ -29,7 +29,8 @@ class Reader(FakeHostDriver):
     seen: list[RailState] = field(default_factory=list)
     asked: list[Mapping[str, Sequence[str]]] = field(default_factory=list)
 
-    def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
+    def rail_states(self, far: Mapping[str, Sequence[str]], mtu_bytes: int = 0) -> tuple[RailState, ...]:
+        del mtu_bytes
         self.asked.append(far)
         return (self.seen.pop(0) if len(self.seen) > 1 else self.seen[0],)
 
@@ -231,6 +232,12 @@ def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
 )
 def test_reports_about_rails(text: str, expected: RailState) -> None:
     assert rails.rail_states(text, RAILS, {"rail0": ("10.0.0.0",)}, "gpu01") == (expected,)
+
+
+def test_who_answers_packets_of_the_whole_mtu_is_reported() -> None:
+    text = printed().replace("rail0 10.0.0.0\n", "rail0 10.0.0.0 whole\nrail0 10.0.0.2\n")
+    expected = replace(WELL, answers=("10.0.0.0", "10.0.0.2"), whole=("10.0.0.0",))
+    assert rails.rail_states(text, RAILS, {"rail0": ("10.0.0.0", "10.0.0.2")}, "gpu01") == (expected,)
 
 
 Broken = Callable[[str], str]

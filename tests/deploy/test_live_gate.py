@@ -11,6 +11,7 @@ from netkit.deploy import GateAnswer, GateQuestion, Moment, SessionGate
 from netkit.deploy.reach_gate import ReachGate
 from netkit.gate.cnp import CnpGate, CnpWatch
 from netkit.intent.model import Thresholds
+from netkit.lab.layout import kernel_name
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
 from netkit.platforms.view import View, Viewer
@@ -125,6 +126,23 @@ def test_a_leaf_that_loses_its_gateway_is_worse_although_its_sessions_are_up(bed
     assert lost.verdict == "worse"
     assert f"gpu01: rail0: its leaf does not answer any more; before, {nic.gateway} did" in lost.reasons
     bed.lab.run("leaf01", "ip", "addr", "add", place[2], "dev", place[0].partition("@")[0])
+    assert gate(question(Moment.AFTER, sample=before.sample, time_limit_s=60)).is_healthy
+
+
+def test_a_port_that_passes_only_small_packets_is_worse(bed: Bed) -> None:
+    gate = ReachGate(
+        bed.fleet.fabric, lambda _question: GateAnswer("healthy"), lambda name: OnlyRails(bed.fleet.connect(name))
+    )
+    nic = bed.fleet.fabric.hosts[0].nics[0]
+    port = kernel_name(nic.leaf_port)
+    before = gate(question(Moment.BEFORE))
+    bed.lab.run("leaf01", "ip", "link", "set", port, "mtu", "4000")
+    narrow = gate(question(Moment.AFTER, sample=before.sample))
+    assert narrow.verdict == "worse"
+    assert f"answers at {nic.address}, but no packets of the whole MTU, as it did before" in " ".join(narrow.reasons)
+    bed.lab.run("leaf01", "ip", "link", "set", port, "mtu", "9216")
+    for host in bed.fleet.fabric.hosts:
+        bed.lab.run(host.name, "ip", "route", "flush", "cache")  # the narrower path
     assert gate(question(Moment.AFTER, sample=before.sample, time_limit_s=60)).is_healthy
 
 

@@ -57,6 +57,8 @@ class Bed:
     mute: set[str] = field(default_factory=set)
     apart: set[tuple[str, str]] = field(default_factory=set)
     """Pairs of addresses that do not reach each other."""
+    narrow: set[tuple[str, str]] = field(default_factory=set)
+    """Pairs that exchange only small packets."""
     have: dict[tuple[str, str], str] = field(default_factory=lambda: dict(ADDRESSES))
     away: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
@@ -99,7 +101,8 @@ class FakeHost:
     def close(self) -> None:
         return
 
-    def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
+    def rail_states(self, far: Mapping[str, Sequence[str]], mtu_bytes: int = 0) -> tuple[RailState, ...]:
+        assert mtu_bytes == self.bed.fabric.hosts[0].mtu_bytes
         for when_s, mute in self.bed.later.items():
             if self.bed.time.now_s >= when_s:
                 self.bed.mute = mute
@@ -112,7 +115,8 @@ class FakeHost:
         there = {*self.bed.have.values(), *self.bed.have_v6.values(), *gateways} - self.bed.mute
         own = {one: source_v6 if ":" in one else source for one in called}
         answers = [one for one in called if one in there and (own[one], one) not in self.bed.apart]
-        return RailState(interface, True, False, (), tuple(answers), source, source_v6)
+        whole = tuple(one for one in answers if (own[one], one) not in self.bed.narrow)
+        return RailState(interface, True, False, (), tuple(answers), source, source_v6, whole)
 
 
 @dataclass
@@ -206,6 +210,21 @@ def test_one_lost_pair_is_worse_along_the_rail_and_across(device: str, *, is_acr
         assert answer == GateAnswer("worse", (f"{said}, as it did before",))
     assert bed.ask(Moment.AFTER, device, sample=sample, prediction=Model({target})).is_healthy
     assert not bed.ask(Moment.AFTER, device, sample=sample, prediction=Model(set())).is_healthy
+
+
+def test_a_pair_that_loses_packets_of_the_whole_mtu_is_worse() -> None:
+    bed = Bed()
+    target, name = next(iter(far_of(LEAF, HOSTS[0].name, NIC.interface).items()))
+    bed.narrow = {(NIC.address, NIC.gateway)}
+    sample = bed.ask(Moment.BEFORE).sample
+    bed.narrow = {(NIC.address, target), (NIC.address, NIC.gateway)}
+    interface = next(one for (_, one), address in ADDRESSES.items() if address == target)
+    said = f"{HOSTS[0].name}: {NIC.interface}: {name} {interface} answers at {target}, but no packets of the whole MTU"
+    assert bed.after(sample) == GateAnswer("worse", (f"{said}, as it did before",))
+    narrow_before = bed.ask(Moment.BEFORE).sample
+    assert bed.after(narrow_before).is_healthy
+    bed.narrow = {(NIC.address, NIC.gateway)}
+    assert bed.after(sample).is_healthy
 
 
 def test_a_drained_spine_is_not_changed_if_the_other_paths_carry_nothing() -> None:

@@ -221,10 +221,10 @@ class LinuxDriver:
         """Nothing: a host has no BGP sessions."""
         return ()
 
-    def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
+    def rail_states(self, far: Mapping[str, Sequence[str]], mtu_bytes: int = 0) -> tuple[RailState, ...]:
         """Read the state of the rails its files describe, and which addresses of `far` answer on which interface."""
         found = rails.described({name: text for name, text in self.running_files().items() if text is not None})
-        printed = self._run("/bin/sh", stdin=rails.health_script(found, far))
+        printed = self._run("/bin/sh", stdin=rails.health_script(found, far, mtu_bytes))
         return rails.rail_states(printed, found, far, self.device)
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:

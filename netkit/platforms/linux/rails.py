@@ -171,16 +171,20 @@ def _of_unit(text: str) -> ConfiguredRail:
 Far = Mapping[str, Sequence[str]]
 """Interface → addresses that should answer on it."""
 PING = "-n -q -c 2 -i 0.2 -W 1"
+HEADERS = {4: 28, 6: 48}
+"""Bytes of IP and ICMP in a packet of the MTU."""
+WHOLE = "whole"
+FIND_PATH = "path=probe; ping -q -c 1 -W 1 -M probe 127.0.0.1 >/dev/null 2>&1 || path=do"
+"""The first ignores what the host remembers of a path that has been narrower; iputils 20221126 does not know it yet."""
 WAYS, REFUSED, ANSWERS, END = "ways", "refused", "answers", "end"
 FAILED = re.compile(r"^Command failed .*:(\d+)$", re.MULTILINE)
 
 
-def health_script(rails: Iterable[ExpectedRail], far: Far) -> str:
+def health_script(rails: Iterable[ExpectedRail], far: Far, mtu_bytes: int = 0) -> str:
     """Write the read-only shell script that checks a host; it succeeds whatever the answers are."""
     questions = [f"route get {words}" for _, words, _ in _questions(rails)]
     calls = [
-        f"{{ ping -{6 if ':' in address else 4} {PING} -I {interface} {address} >/dev/null 2>&1"
-        f" && echo {interface} {address}; }} &"
+        f"{{ {_call(interface, address, mtu_bytes)}; }} &"
         for interface, addresses in far.items()
         for address in addresses
     ]
@@ -192,10 +196,27 @@ def health_script(rails: Iterable[ExpectedRail], far: Far) -> str:
         "QUESTIONS",
         "); } 3>&1",
         f'echo {REFUSED}; echo "$refused"; echo {ANSWERS}',
+        *([FIND_PATH] if mtu_bytes else []),
         *calls,
         f"wait; echo {END}",
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _call(interface: str, address: str, mtu_bytes: int) -> str:
+    """The command that prints whether an address answers, first by packets of the whole MTU, if given."""
+    version = 6 if ":" in address else 4
+
+    def answers(size: str, word: str) -> str:
+        sent = f"ping -{version} {PING} {size}-I {interface} {address} >/dev/null 2>&1"
+        return f"{sent} && echo {interface} {address}{word}"
+
+    plain = answers("", "")
+    return (
+        f"{answers(f'-M $path -s {mtu_bytes - HEADERS[version]} ', f' {WHOLE}')} || {{ {plain}; }}"
+        if mtu_bytes
+        else plain
+    )
 
 
 def rail_states(printed: str, rails: Sequence[ExpectedRail], far: Far, device: str) -> tuple[RailState, ...]:
@@ -211,7 +232,11 @@ def rail_states(printed: str, rails: Sequence[ExpectedRail], far: Far, device: s
         known = {rail.interface: rail for rail in rails}
         return tuple(
             _state(
-                name, links.get(name), known.get(name), wrong.get(name, ()), [to for one, to in answered if one == name]
+                name,
+                links.get(name),
+                known.get(name),
+                wrong.get(name, ()),
+                [to for one, *to in answered if one == name],
             )
             for name in dict.fromkeys((*known, *far))
         )
@@ -252,7 +277,7 @@ def _state(
     link: Mapping[str, object] | None,
     rail: ExpectedRail | None,
     wrong: Sequence[str],
-    answers: Sequence[str],
+    answered: Sequence[Sequence[str]],
 ) -> RailState:
     flags = link["flags"] if link is not None else ()
     is_dark = not isinstance(flags, list) or "LOWER_UP" not in flags
@@ -268,7 +293,8 @@ def _state(
         if have != [rail.address]:
             problems.append(f"its address is {', '.join(have) or 'missing'}, not {rail.address}")
         problems += wrong
-    return RailState(name, rail is not None, is_dark, tuple(problems), tuple(answers), address, address_v6)
+    answers, whole = (tuple(to for to, *more in answered if more or not is_whole) for is_whole in (False, True))
+    return RailState(name, rail is not None, is_dark, tuple(problems), answers, address, address_v6, whole)
 
 
 def _addresses(link: Mapping[str, object], family: str) -> list[Mapping[str, object]]:
