@@ -329,7 +329,7 @@ class Order:
                 yield switch.name, (found.running, found.intended)
 
     def _doubtful(self, routers: Mapping[str, Sequence[Router]]) -> Iterator[tuple[str, Sequence[Router]]]:
-        """Yield spines with filters outside the model, as they are if those hold back every route."""
+        """Yield spines with lines outside the model, as they are if those hold back every route."""
         for switch in self._fabric.switches:
             if switch.role != "leaf" and switch.name in self._routing:
                 found = routers[switch.name]

@@ -147,8 +147,8 @@ class Router:
         return replace(self, neighbors=(), external=(), v6=v6)
 
     def doubtful_lines(self) -> Iterator[str]:
-        """Yield the lines in use that may hold routes back, and that this model cannot express."""
-        for side in self.sessions:
+        """Yield the lines in use that may hold routes back or add some, and that this model cannot express."""
+        for side in (*self.neighbors, *self.external):
             if side.is_active and self.asn == side.remote_asn != 0:
                 yield f"neighbor {side.address or side.interface}: internal BGP"
         for name in dict.fromkeys(name for side in self.sessions for name in (side.inbound, side.outbound)):

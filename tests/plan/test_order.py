@@ -571,6 +571,22 @@ def test_a_plan_warns_of_internal_bgp(by_number: bool) -> None:
     assert {device.name: device.warnings for device in plan.devices if device.warnings} == {"leaf01": (line,)}
 
 
+@pytest.mark.parametrize("remote", ["own", "internal"])
+def test_a_plan_warns_of_internal_bgp_between_loopbacks(remote: str) -> None:
+    found = transition("frr", {}, EDITS["loopbacks"])
+    files = found.running["leaf01"].files
+    text = files["frr.conf"] or ""
+    (asn,) = re.findall(r"^router bgp (\d+)$", text, flags=re.MULTILINE)
+    peer = "neighbor 10.255.0.200"
+    lines = f" {peer} remote-as {asn if remote == 'own' else remote}\n {peer} update-source lo\n"
+    text = text.replace(f"router bgp {asn}\n", f"router bgp {asn}\n{lines}")
+    text = text.replace("address-family ipv4 unicast\n", f"address-family ipv4 unicast\n  {peer} activate\n")
+    there = {**found.running, "leaf01": Running({**files, "frr.conf": text})}
+    plan = planning.make(found.fabrics[-1], there, found.intended)
+    line = f"the order does not know what this does to routes (1): {peer}: internal BGP"
+    assert {device.name: device.warnings for device in plan.devices if device.warnings} == {"leaf01": (line,)}
+
+
 def test_leaves_change_between_spines_that_announce_only_a_summary() -> None:
     """By hand, spines announce one summary of all leaves, which the intended filters do not accept."""
     found = transition("frr", {}, {})
