@@ -371,6 +371,22 @@ def test_the_gateway_of_a_unit_by_hand_is_the_default_route() -> None:
     )
 
 
+def test_a_gateway_by_hand_that_is_not_an_address_is_unknown() -> None:
+    host = MODELS["linux"]
+    assert host.host_routes is not None
+    unit = "[Match]\nName=rail0\n[Network]\nGateway=_dhcp4\n[Route]\nGateway=_ipv6ra\nMetric=9\n"
+    netplan = "network:\n  ethernets:\n    rail1:\n      routes:\n        - {to: 10.0.0.0/8, via: gateway}\n"
+    found = host.host_routes(host.parse({"10-netkit-rail0.network": unit, "netplan.yaml": netplan}))
+    assert found == HostRoutes(
+        (),
+        (
+            "10-netkit-rail0.network: Gateway=_dhcp4",
+            "10-netkit-rail0.network: [Route]; Gateway=_ipv6ra; Metric=9",
+            "rail1: routes to=10.0.0.0/8 via=gateway",
+        ),
+    )
+
+
 def written(platform: str, version: str, role: str = "leaf") -> Files:
     """The files of a switch of the small fabric; the mode of SONiC stands for its version."""
     is_unified = version == "unified"

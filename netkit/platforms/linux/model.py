@@ -231,12 +231,12 @@ class _Reader:
         metric = whole_number(settings.get("Metric", "0"))
         if self.version == 6:
             metric = metric or USUAL_METRIC_V6
-        is_known = not settings.keys() - KNOWN_ROUTE and kind in DROPPING | ON_LINK
+        gateway = interface_address(via, 6 if ":" in via else 4)
+        is_known = not settings.keys() - KNOWN_ROUTE and kind in DROPPING | ON_LINK and bool(gateway or not via)
         if prefix is None or table is None or metric is None or not is_known:
             self.unknown.add(origin)
             return
-        gateway = interface_address(via, self.version)
-        route = HostRoute(prefix, str(gateway.ip) if gateway else via, table, kind in DROPPING)
+        route = HostRoute(prefix, str(gateway.ip) if gateway else "", table, kind in DROPPING)
         self.rail(name).routes.append((metric, route))
 
     def rule(self, settings: Settings, origin: str) -> None:
