@@ -1,4 +1,7 @@
-"""The output of pytest on tests that a lane leaves out, and on tests that pass on their second try."""
+"""The output of pytest on tests that a lane leaves out, and on tests that pass on their second try.
+
+Also how `scripts/test` ends where the tests are interrupted.
+"""
 
 import re
 import subprocess
@@ -52,3 +55,26 @@ def test_a_test_that_passes_on_its_second_try_is_printed_as_flaky(tmp_path: Path
     assert [line for line in printed if line.startswith("FLAKY")] == ["FLAKY test_one.py::test_that_fails_at_first"]
     assert "1 flaky: failed at first, passed on the second try" in printed
     assert printed[-1].strip("= ").startswith("1 passed")
+
+
+PROGRAMS = {
+    "scripts/setup": "",
+    "bin/ruff": "",
+    "bin/shellcheck": "",
+    "bin/mypy": "echo $$ > mypy.pid",
+    "bin/python": "until [ -s mypy.pid ] && ! kill -0 $(cat mypy.pid) 2>/dev/null; do sleep 0.02; done\nexit 2",
+}
+"""In place of the real ones: pytest is interrupted once mypy has ended."""
+
+
+def test_interrupted_tests_leave_nothing_behind_after_mypy_has_ended(tmp_path: Path) -> None:
+    own = Path(__file__).parent.parent / "scripts" / "test"
+    for name, text in {**PROGRAMS, "scripts/test": own.read_text(encoding="utf-8")}.items():
+        program = tmp_path / name.replace("bin/", ".venv/bin/")
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text if name == "scripts/test" else f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        program.chmod(0o755)
+    (temporary := tmp_path / "tmp").mkdir()
+    command, variables = [str(tmp_path / "scripts" / "test")], {**environment(), "TMPDIR": str(temporary)}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr, [*temporary.iterdir()]) == (2, "", [])
