@@ -136,7 +136,11 @@ class Account(AccessModel):
     key_file: str | None = Field(None, min_length=1, description="private SSH key; default: the SSH agent")
     password: SecretSource | None = Field(None, description="source of the password")
     timeout_s: float | None = Field(
-        None, gt=0, le=3600, description="how long to wait for a connection, and for each answer"
+        None,
+        gt=0,
+        le=3600,
+        description="how long to wait for a connection, and for each answer; "
+        "a command that reads state gets a third of it",
     )
     facts: FactSource | None = Field(None, description="source of facts of switches; hosts are always native")
     snmp: SnmpAccess | None = Field(None, description="login at SNMP agents")

@@ -44,7 +44,6 @@ def ask(
     commands: Sequence[str],
     *,
     shell: str = "/bin/sh",
-    timeout_s: float | None = None,
     slowness: Callable[[str], int] = lambda _command: 0,
 ) -> tuple[Reply, ...]:
     """Run commands and return a reply to each, in order; duplicates run once, the slowest commands last.
@@ -52,12 +51,12 @@ def ask(
     AccessError only if the connection is lost before the first reply.
     """
     unique = tuple(sorted(dict.fromkeys(commands), key=slowness))
-    found = dict(zip(unique, _run_batch(line, unique, shell, timeout_s), strict=True)) if unique else {}
+    found = dict(zip(unique, _run_batch(line, unique, shell), strict=True)) if unique else {}
     return tuple(found[command] for command in commands)
 
 
-def _run_batch(line: SshLine, commands: Sequence[str], shell: str, timeout_s: float | None) -> tuple[Reply, ...]:
-    limit_s = line.target.timeout_s if timeout_s is None else timeout_s
+def _run_batch(line: SshLine, commands: Sequence[str], shell: str) -> tuple[Reply, ...]:
+    limit_s = line.target.timeout_s
     mark = f"@{secrets.token_hex(12)}@"
     chunks: list[tuple[float, bytes]] = []
     text = script(commands, mark, max(LEAST_S, int(limit_s / SHARE)))

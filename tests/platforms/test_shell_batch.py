@@ -170,8 +170,10 @@ def test_each_answer_renews_the_time_limit_but_no_command_that_hangs() -> None:
         limits_s.extend(on_output(chunk.encode()) for chunk in chunks)
         raise CutShortError(Problem("gpu01: did not answer within 9 s"))
 
-    found = shell_batch.ask(Answering(answer), ["one", "two", "three", "four", "five"], timeout_s=9)
-    assert limits_s == [None, None, 9, None, None, None, None, 9]
+    line = Answering(answer)
+    found = shell_batch.ask(line, ["one", "two", "three", "four", "five"])
+    limit_s = line.target.timeout_s
+    assert limits_s == [None, None, limit_s, None, None, None, None, limit_s]
     assert [reply.failure for reply in found] == [
         "exit code 3: one",
         "does not end",

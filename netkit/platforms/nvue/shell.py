@@ -258,8 +258,6 @@ MOST_SESSIONS = 4
 """Concurrent sessions that leave the control CPU of a switch responsive; sshd accepts ten."""
 PER_SESSION = 32
 """With fewer commands a separate session costs more than it saves."""
-PACE_S = 0.5
-"""Seconds by which each further command raises the time limit of a session."""
 NVUE = "nv "
 
 
@@ -271,9 +269,8 @@ def ask(line: SshLine, commands: Sequence[str]) -> tuple[Reply, ...]:
     batches = [unique[at::count] for at in range(count)]
 
     def run(batch: Sequence[str]) -> tuple[Reply, ...] | AccessError:
-        limit_s = line.target.timeout_s + PACE_S * max(0, len(batch) - PER_SESSION)
         try:
-            return shell_batch.ask(line, batch, timeout_s=limit_s)
+            return shell_batch.ask(line, batch)
         except AccessError as error:
             return error
 

@@ -61,15 +61,12 @@ def test_every_command_of_nvue_has_a_request() -> None:
     }
 
 
-def answering(
-    monkeypatch: pytest.MonkeyPatch, lost: Sequence[str] = (), limits_s: list[float] | None = None
-) -> list[list[str]]:
+def answering(monkeypatch: pytest.MonkeyPatch, lost: Sequence[str] = ()) -> list[list[str]]:
     """Let each stream answer with the command itself, except those with a command that loses the connection."""
     streams: list[list[str]] = []
 
-    def batch(_line: SshLine, commands: Sequence[str], *, timeout_s: float) -> tuple[Reply, ...]:
+    def batch(_line: SshLine, commands: Sequence[str]) -> tuple[Reply, ...]:
         streams.append(list(commands))
-        (limits_s if limits_s is not None else []).append(timeout_s)
         if set(lost) & set(commands):
             raise AccessError(Problem("leaf01: the connection is lost"))
         return tuple(Reply(command) for command in commands)
@@ -108,17 +105,6 @@ def test_a_lost_connection_is_an_access_error(monkeypatch: pytest.MonkeyPatch) -
     answering(monkeypatch, lost=["nv show 0", "nv show 1"])
     with pytest.raises(AccessError):
         ask(LINE, [f"nv show {number}" for number in range(2 * PER_SESSION)])
-
-
-@pytest.mark.parametrize(
-    ("count", "limit_s"),
-    [(1, 30.0), (2 * PER_SESSION - 2, 45.0), (4 * PER_SESSION, 30.0), (8 * PER_SESSION, 46.0)],
-)
-def test_a_long_stream_has_more_time(count: int, limit_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    limits_s: list[float] = []
-    answering(monkeypatch, limits_s=limits_s)
-    ask(LINE, [f"nv show {number}" for number in range(count)])
-    assert set(limits_s) == {limit_s}
 
 
 class PlainLine(rest_line.RestLine):
