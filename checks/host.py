@@ -61,7 +61,7 @@ def sysctls(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _probing(host: HostFacts, name: str) -> Finding:
-    """Whether the kernel soon probes a gateway again that did not answer over IPv6."""
+    """Check that the kernel probes an unresponsive IPv6 gateway every second."""
     interval = host.sysctls.get(f"net.ipv6.conf.{name}.router_probe_interval", "")
     if not interval.isdecimal():
         return skip(name, "router_probe_interval was not read")
