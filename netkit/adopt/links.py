@@ -51,15 +51,27 @@ class FoundLinks:
     """From NICs to leaves."""
     dangling: tuple[End, ...]
     """Ports of the fabric whose other end is not known."""
+    contradicted: tuple[tuple[End, End, End], ...] = ()
+    """(end, other end in the list of cables, other end by LLDP) where the two differ, once for each listed cable."""
 
 
-def find_links(survey: Survey, neighbors: Mapping[End, End]) -> FoundLinks:
-    """Find the cables. `neighbors`, from LLDP or a list of cables: end → other end; earlier ones take precedence."""
-    return _Search(survey, neighbors).found()
+def find_links(
+    survey: Survey,
+    neighbors: Mapping[End, End],
+    listed: Mapping[End, End] | None = None,
+    recorded: Mapping[End, End] | None = None,
+) -> FoundLinks:
+    """Find the cables, from end → other end by LLDP, in a list of cables and in a source of truth.
+
+    The list takes precedence over LLDP, and LLDP over the source of truth; within each, earlier ones do.
+    """
+    return _Search(survey, neighbors, listed or {}, recorded or {}).found()
 
 
 class _Search:
-    def __init__(self, survey: Survey, neighbors: Mapping[End, End]) -> None:
+    def __init__(
+        self, survey: Survey, heard: Mapping[End, End], listed: Mapping[End, End], recorded: Mapping[End, End]
+    ) -> None:
         self.survey = survey
         self.names = sorted((*survey.switches, *survey.hosts), key=lambda name: (-len(name), name))
         self.known = {name.lower(): name for name in self.names}
@@ -69,19 +81,19 @@ class _Search:
             if switch.existing.hostname
         }
         hosts = survey.hosts.values()
-        macs = {nic.mac.lower(): (host.name, nic.interface) for host in hosts for nic in host.existing.nics}
-        aliases = {
+        self.macs = {nic.mac.lower(): (host.name, nic.interface) for host in hosts for nic in host.existing.nics}
+        self.aliases = {
             (switch.name, port.alias): (switch.name, name)
             for switch in survey.switches.values()
             for name, port in switch.ports.items()
             if port.alias and port.alias not in switch.ports
         }
         self.neighbors: dict[End, End] = {}
-        for near, (system, port) in neighbors.items():
-            announced = (self._device(system) or system, port)
-            far = macs.get(port.lower()) or aliases.get(announced, announced)
-            if self.neighbors.get(near, far) == far and self.neighbors.get(far, near) == near:
-                self.neighbors |= {near: far, far: near}
+        self._add(self._translated(listed))
+        by_lldp = self._translated(heard)
+        self.contradicted = self._contradicted(by_lldp)
+        self._add(by_lldp)
+        self._add(self._translated(recorded))
         self.taken: dict[End, FoundLink] = {}
         switches = survey.switches.values()
         self.owners = {
@@ -95,6 +107,31 @@ class _Search:
         }
 
         self.unread = self._unread()
+
+    def _translated(self, source: Mapping[End, End]) -> list[tuple[End, End]]:
+        return [
+            (self._end(self._named(near[0]) or near[0], near[1]), self._end(self._device(far[0]) or far[0], far[1]))
+            for near, far in source.items()
+        ]
+
+    def _end(self, device: str, port: str) -> End:
+        """The end of a device that a port, its alias or its MAC address names."""
+        return self.macs.get(port.lower()) or self.aliases.get((device, port), (device, port))
+
+    def _add(self, cables: Iterable[tuple[End, End]]) -> None:
+        """Add the cables of a source that differ from none of an earlier one."""
+        for near, far in cables:
+            if self.neighbors.get(near, far) == far and self.neighbors.get(far, near) == near:
+                self.neighbors |= {near: far, far: near}
+
+    def _contradicted(self, by_lldp: Iterable[tuple[End, End]]) -> tuple[tuple[End, End, End], ...]:
+        found: dict[frozenset[End], tuple[End, End, End]] = {}
+        for ends in by_lldp:
+            for near, far in (ends, ends[::-1]):
+                other = self.neighbors.get(near, far)
+                if other != far:
+                    found.setdefault(frozenset((near, other)), (near, other, far))
+        return tuple(found.values())
 
     def _unread(self) -> Mapping[End, End]:
         """The other ends by descriptions, of devices that were not read and that several switches name."""
@@ -118,7 +155,7 @@ class _Search:
             for port in (*sorted(switch.fabric_ports), *switch.host_ports)
             if (switch.name, port) not in self.taken
         )
-        return FoundLinks(switches, hosts, dangling)
+        return FoundLinks(switches, hosts, dangling, self.contradicted)
 
     def _take(self, near: End, far: End, origin: Origin) -> FoundLink:
         link = FoundLink(near, far, origin)
@@ -249,11 +286,16 @@ class _Search:
                 return name, self._port(name, text)
         return "", ""
 
+    def _named(self, word: str) -> str:
+        """The device that a word is the name or hostname of."""
+        word = word.lower().rstrip(".")
+        return self.known.get(word) or self.hostnames.get(word, "")
+
     def _device(self, word: str) -> str:
         """The device that a word is the name of, or begins with, such as gpu01-nic3."""
-        word = word.lower().rstrip(".")
-        found = self.known.get(word) or self.hostnames.get(word)
-        if found is None:
+        found = self._named(word)
+        if not found:
+            word = word.lower().rstrip(".")
             ends = (match.start() for match in SEPARATOR.finditer(word))
             found = next((self.known[word[:end]] for end in reversed([*ends]) if word[:end] in self.known), "")
         return found

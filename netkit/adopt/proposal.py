@@ -72,13 +72,17 @@ class Adoption:
     survey: Survey
     catalog: Catalog
     neighbors: Mapping[End, End] = field(default_factory=dict)
+    """By LLDP."""
     known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Device → columns of the table of devices that another source has."""
+    listed: Mapping[End, End] = field(default_factory=dict)
+    recorded: Mapping[End, End] = field(default_factory=dict)
+    """Cables in a source of truth."""
 
 
 def propose(source: Adoption) -> FoundIntent:
     """Propose the intent with the fewest devices of its own, then cells in tables: numbers in order, or from names."""
-    links = find_links(source.survey, source.neighbors)
+    links = find_links(source.survey, source.neighbors, source.listed, source.recorded)
     found: list[FoundIntent] = []
     refused: list[NetkitError] = []
     for by_names in (False, True):

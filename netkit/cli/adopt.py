@@ -50,18 +50,13 @@ def run(
     neighbors_file = folder / adopting.NEIGHBORS
     listed = _cables(cables) if cables else {}
     heard = _cables(neighbors_file) if neighbors_file.is_file() else {}
-    neighbors = adopting.known_cables(listed, heard)
     records = _records(out) if truth else None
-    found = adopting.adopted(name or _name(out), files, neighbors, out, records)
+    found = adopting.adopted(name or _name(out), files, heard, out, records, listed)
     written = adopting.write(found, out)
-    differing = [
-        " ".join((*near, "leads to", *far, "and by LLDP to", *by_lldp))
-        for near, far, by_lldp in adopting.contradicted(listed, heard)
-    ]
     if output == "json":
-        write_json(_as_json(found, written, differing))
+        write_json(_as_json(found, written))
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _lines(found, written, differing, out, folder))
+        sys.stdout.writelines(f"{line}\n" for line in _lines(found, written, out, folder))
     return UNREACHED if missed else 0
 
 
@@ -119,7 +114,7 @@ def _cables(file: Path) -> dict[tuple[str, str], tuple[str, str]]:
     return found
 
 
-def _lines(found: Adopted, written: Mapping[Path, int], differing: list[str], out: Path, folder: Path) -> Iterable[str]:
+def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path) -> Iterable[str]:
     proposal = found.proposal
     roles = Counter(place.role for place in proposal.placement.places.values())
     yield ", ".join(f"{roles[role]} {ROLES[role][roles[role] != 1]}" for role in ROLES if roles[role]) + (
@@ -137,6 +132,9 @@ def _lines(found: Adopted, written: Mapping[Path, int], differing: list[str], ou
     yield from _section("guessed; check these cables:", guessed)
     dangling = [f"{device} {port}: its other end is unknown" for device, port in proposal.links.dangling]
     yield from _section("not in the intent:", [*(f"{name}: {why}" for name, why in found.unread.items()), *dangling])
+    differing = [
+        " ".join((*near, "leads to", *far, "and by LLDP to", *by_lldp)) for near, far, by_lldp in found.contradicted
+    ]
     yield from _section("LLDP differs from the list of cables, which is in the intent:", differing)
     yield from _section("the source of truth differs:", list(found.conflicts))
     rules = [f"{rule['path']} on {rule.get('devices', 'all devices')}" for rule in found.leave]
@@ -160,7 +158,7 @@ def _section(title: str, lines: list[str]) -> Iterable[str]:
             yield f"  and {len(lines) - SHOWN} more; --format json lists all"
 
 
-def _as_json(found: Adopted, written: Mapping[Path, int], differing: list[str]) -> dict[str, object]:
+def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
     proposal = found.proposal
     return {
         "topology": proposal.placement.topology,
@@ -171,7 +169,7 @@ def _as_json(found: Adopted, written: Mapping[Path, int], differing: list[str]) 
         "guessed_cables": [[*link.near, *link.far] for link in proposal.links.hosts if link.origin == "guess"],
         "not_adopted": dict(found.unread),
         "unknown_ends": [list(end) for end in proposal.links.dangling],
-        "other_cables_by_lldp": differing,
+        "other_cables_by_lldp": [[*near, *far, *by_lldp] for near, far, by_lldp in found.contradicted],
         "conflicts": list(found.conflicts),
         "leave": list(found.leave),
         "without_effect": {number: list(roles) for number, roles in found.without_effect.items()},

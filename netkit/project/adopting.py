@@ -51,6 +51,12 @@ class Adopted:
     without_effect: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Number of the intent whose lines are all in `leave` → the roles of the devices."""
 
+    @property
+    def contradicted(self) -> tuple[tuple[End, End, End], ...]:
+        """(end, other end in the list of cables, other end by LLDP) of cables between adopted devices."""
+        placed = self.proposal.placement.places.keys()
+        return tuple(one for one in self.proposal.links.contradicted if {one[0][0], one[1][0]} <= placed)
+
 
 def devices_in(folder: Path) -> list[str]:
     """The devices with files in a folder, as `netkit render` or `netkit backup` writes them."""
@@ -79,37 +85,23 @@ def save_neighbors(file: Path, devices: Container[str], cables: Iterable[Mapping
     csv_table.write(file, CableEntry, [*kept, *cables], COLUMNS)
 
 
-def contradicted(listed: Mapping[End, End], heard: Mapping[End, End]) -> Iterator[tuple[End, End, End]]:
-    """Yield (end, other end in the list, other end by LLDP) where the two differ."""
-    both_ways = {far: near for near, far in listed.items()} | dict(listed)
-    for near, far in heard.items():
-        if both_ways.get(near, far) != far:
-            yield near, both_ways[near], far
-
-
-def known_cables(*sources: Mapping[End, End]) -> dict[End, End]:
-    """The cables of several sources; each source comes before those after it."""
-    found: dict[End, End] = {}
-    for source in sources:
-        found |= {near: far for near, far in source.items() if near not in found}
-    return found
-
-
 def adopted(
     name: str,
     files: Mapping[str, Files],
     neighbors: Mapping[End, End],
     folder: Path,
     records: TruthRecords | None = None,
+    listed: Mapping[End, End] | None = None,
 ) -> Adopted:
     """Find the intent of devices; `folder` is where it will be written, for models and templates beside it.
 
-    A source of truth adds what configurations lack; LLDP and lists of cables take precedence.
+    `neighbors` are by LLDP, and `listed` is a list of cables, which takes precedence. A source of truth adds what
+    configurations, LLDP and the list lack.
     """
     truth = records or TruthRecords({}, {})
     known = {device.name: _of_truth(device) for device in truth.devices.values()}
-    heard = known_cables(neighbors, truth.peers)
-    source = Adoption(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), heard, known)
+    catalog = Catalog(beside(folder, MODELS))
+    source = Adoption(name, adopt.survey(files.items()), catalog, neighbors, known, listed or {}, truth.peers)
     engine = Engine(beside(folder, TEMPLATES))
     with bounded():
         proposal = with_names(source, propose(source), files, engine)

@@ -11,7 +11,7 @@ from netkit.adopt.links import find_links
 from netkit.adopt.survey import survey
 from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor
-from netkit.project.adopting import known_cables, save_neighbors
+from netkit.project.adopting import adopted, save_neighbors
 from netkit.project.unadopted import cables
 from tests import intents
 from tests.adopt.test_noise import undescribed
@@ -125,8 +125,8 @@ def test_a_port_is_known_by_the_alias_in_the_file_of_its_switch() -> None:
     assert (set(found.ends), found.origin) == ({near, far}, "lldp")
     others = (one for one in fabric.links() if one.peer == link.peer and one.device != link.device)
     wrong = next((one.device, one.port) for one in others)
-    heard = known_cables({near: (link.peer, alias)}, {far: wrong, wrong: far})
-    assert find_links(survey(bare.items()), heard).switches == (found,)
+    recorded = {far: wrong, wrong: far}
+    assert find_links(survey(bare.items()), {near: (link.peer, alias)}, recorded=recorded).switches == (found,)
 
 
 def test_the_name_of_a_port_comes_before_the_alias_of_another() -> None:
@@ -139,3 +139,35 @@ def test_the_name_of_a_port_comes_before_the_alias_of_another() -> None:
     heard = {(link.device, link.port): (link.peer, link.peer_port)}
     links = find_links(survey(undescribed(files).items()), heard).switches
     assert [set(one.ends) for one in links if one.origin == "lldp"] == [{*heard, *heard.values()}]
+
+
+def test_cables_that_lldp_contradicts_are_found_by_all_names_of_their_ends() -> None:
+    """MAC addresses, aliases, hostnames and capitals are other names of the listed ends."""
+    changes = {"attachment": "vlan", "overrides": {"gpu01": {"macs": {0: MAC}}}}
+    fabric = intents.fabric(intents.on_platform("sonic", "202411", changes))
+    files = {name: dict(own) for name, own in files_of(fabric).items()}
+    found = survey(files.items())
+    nic = fabric.hosts[0].nics[0]
+    host, near = (fabric.hosts[0].name, nic.interface), (nic.leaf, fabric.switch(nic.leaf).host_ports[0].name)
+    other = (nic.leaf, fabric.switch(nic.leaf).host_ports[1].name)
+    uplink, second = [link for link in fabric.links() if link.kind == "spine" and link.device == nic.leaf][:2]
+    spine, up = (uplink.peer, uplink.peer_port), (uplink.device, uplink.port)
+    listed = {(host[0].upper(), host[1]): near, up: spine}
+    alias = json.loads(files[spine[0]]["config_db.json"])["PORT"][spine[1]]["alias"]
+    same = {near: ("anything", MAC.upper()), up: (spine[0].upper(), alias), host: near}
+    assert find_links(found, same, listed).contradicted == ()
+    wrong = {near: host, host: near, up: (second.peer, second.peer_port)}
+    assert find_links(found, wrong, {host: other, up: spine}).contradicted == (
+        (host, other, near),
+        (up, spine, (second.peer, second.peer_port)),
+    )
+
+
+def test_only_cables_of_adopted_devices_are_listed_as_contradicted(tmp_path: Path) -> None:
+    fabric = intents.fabric(intents.on_platform("sonic", "202411"))
+    link, other = list(fabric.links())[:2]
+    near, far, by_lldp = (link.device, link.port), (link.peer, link.peer_port), (other.peer, other.peer_port)
+    away, away_listed = ("leaf99", "Ethernet0"), ("spine99", "Ethernet0")
+    heard, listed = {near: by_lldp, away: ("spine98", "Ethernet0")}, {near: far, away: away_listed}
+    found = adopted("again", files_of(fabric), heard, tmp_path, listed=listed)
+    assert found.contradicted == ((near, far, by_lldp),)

@@ -76,7 +76,7 @@ def test_a_list_of_cables_replaces_missing_descriptions(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["unknown_ends"], found["not_adopted"], found["remaining_changes"]) == ([], {}, {})
-    assert found["other_cables_by_lldp"] == [" ".join((*near, "leads to", *far, "and by LLDP to other swp1"))]
+    assert found["other_cables_by_lldp"] == [[*near, *far, "other", "swp1"]]
     written = yaml.safe_load((tmp_path / "cabled" / "fabric.yaml").read_text(encoding="utf-8"))
     assert (written.get("topology", "two-tier"), written["rails"]) == ("two-tier", 4)
 
