@@ -166,6 +166,7 @@ class DeviceRollout:
             may_lose_paths=self.job.options.is_disruptive_allowed,
             sample=self.sample,
             time_limit_s=max(0.0, time_limit_s),
+            is_back=bool(self.job.undoes),
             is_together=self.job.options.is_together,
             prediction=None
             if moment is Moment.BEFORE

@@ -109,6 +109,8 @@ class GateQuestion:
     """Whether hosts may be cut off that have no other link while this device changes: `--busy` was given."""
     may_lose_paths: bool = False
     """Whether the last path of a device may be interrupted: `--disruptive` was given."""
+    is_back: bool = False
+    """Whether a rollback asks: the fabric is that of the intent, not the one it leads to."""
     is_together: bool = False
     """Whether redundant devices may change at the same time: `--together` was given."""
     sample: str = ""

@@ -195,6 +195,8 @@ class ReachGate:
                     answers={
                         to: word for to, word in one.answers.items() if is_expected(name, one.source_to(to), to, word)
                     },
+                    # A rollback may lead back to a smaller MTU, leaves before their hosts.
+                    whole=() if question.is_back else one.whole,
                 )
                 for interface, one in rails.items()
             }

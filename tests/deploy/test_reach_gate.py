@@ -221,6 +221,7 @@ def test_a_pair_that_loses_packets_of_the_whole_mtu_is_worse() -> None:
     interface = next(one for (_, one), address in ADDRESSES.items() if address == target)
     said = f"{HOSTS[0].name}: {NIC.interface}: {name} {interface} answers at {target}, but no packets of the whole MTU"
     assert bed.after(sample) == GateAnswer("worse", (f"{said}, as it did before",))
+    assert bed.after(sample, is_back=True).is_healthy
     narrow_before = bed.ask(Moment.BEFORE).sample
     assert bed.after(narrow_before).is_healthy
     bed.narrow = {(NIC.address, NIC.gateway)}
