@@ -54,7 +54,7 @@ def _problems(
     if plan.partial is not None and not (plan.partial.is_unread and options.is_disruptive_allowed):
         yield _partial(plan.partial)
     if plan.unknown and not options.is_disruptive_allowed:
-        what = f"{_some(plan.unknown)}: not read, and known from no run: other routing may cut off hosts"
+        what = f"{_some(plan.unknown)}: not read, and no run tells what runs there: other routing may cut off hosts"
         yield Problem(what, "restore access, or deploy with --disruptive")
     if not options.is_disruptive_allowed:
         yield from _outages(plan, tasks)

@@ -93,7 +93,7 @@ def _outages(plan: Plan) -> Iterator[str]:
         yield f"worse than before: {_worse(plan.partial)}"
         yield f"  {missing} could not be read" if plan.partial.is_unread else f"  change these with it: {missing}"
     if plan.unknown:
-        yield f"not read, and known from no run: {listed(plan.unknown)}; taken to carry nothing"
+        yield f"not read, and no run tells what runs there: {listed(plan.unknown)}; taken to carry nothing"
 
 
 def _step(step: Step) -> str:

@@ -199,7 +199,7 @@ def test_a_device_changed_by_hand_since_the_plan_is_refused_with_the_difference(
 def test_a_switch_of_which_nothing_is_known_needs_permission() -> None:
     with scene() as found:
         found.plan = replace(found.plan, unknown=("leaf09",))
-        what = "leaf09: not read, and known from no run: other routing may cut off hosts"
+        what = "leaf09: not read, and no run tells what runs there: other routing may cut off hosts"
         with pytest.raises(DeployError, match=what):
             found.apply(is_disruptive_allowed=False)
         assert sum(device.writes for device in found.devices.values()) == 0
