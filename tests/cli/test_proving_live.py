@@ -131,11 +131,27 @@ def test_leftovers_of_killed_proofs_are_removed(home: Path) -> None:
     assert sorted(labs(home)) == ["mine", running]
 
 
-def test_a_change_that_breaks_large_packets_is_not_proven(repository: Repository, home: Path) -> None:
+def break_large_packets(repository: Repository) -> None:
     shipped = (ROOT / "templates/nvue/interfaces.yaml.j2").read_text(encoding="utf-8")
     own = repository.fabric / "templates/nvue/interfaces.yaml.j2"
     own.parent.mkdir(parents=True)
     own.write_text(shipped.replace("{{ port.mtu_bytes }}", SMALLER), encoding="utf-8")
+
+
+def test_a_change_that_breaks_large_packets_is_not_proven(repository: Repository, home: Path) -> None:
+    break_large_packets(repository)
+    code, found = proven(repository, home)
+    assert (code, found["is_proven"]) == (1, False)
+    reverted, stopped = found["failures"]
+    assert reverted.startswith("leaf02 reverted: leaf02: after the change, its health is worse: ")
+    assert "but no packets of the whole MTU, as it did before" in reverted
+    assert stopped == "the deploy stopped: leaf02 is not healthy"
+
+
+def test_large_packets_that_were_lost_before_the_change_are_found(repository: Repository, home: Path) -> None:
+    break_large_packets(repository)
+    repository.commit()
+    write_fabric(repository.fabric, faster(lossless={"ecn": {400: ECN}}))
     code, found = proven(repository, home)
     assert (code, found["is_proven"]) == (1, False)
     assert len(found["failures"]) == 6
