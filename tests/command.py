@@ -28,6 +28,8 @@ RECURSION_LIMIT = 1000
 """The limit of a new interpreter, which a recursive template reaches; hypothesis may have raised this one's."""
 PATIENCE_S = 120
 """Only what hangs takes this long: a machine may be busy."""
+GIVEN, OUT, ERR = "3", "4", "5"
+"""The streams that a script has for netkit when it calls `begin_in_place_of`."""
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -81,11 +83,11 @@ def begin_in_place_of(process: int) -> int:
     place = Path(f"/proc/{process}")
     _interpreter, _script, *arguments = place.joinpath("cmdline").read_text(encoding="utf-8").split("\0")[:-1]
     variables = place.joinpath("environ").read_text(encoding="utf-8").split("\0")[:-1]
-    child = os.fork()
-    if child == 0:
-        fds = place / "fd"
-        with (fds / "0").open("rb") as given, (fds / "1").open("wb") as out, (fds / "2").open("wb") as err:
-            changes = dict(one.split("=", 1) for one in variables)
+    changes = dict(one.split("=", 1) for one in variables)
+    fds = place / "fd"
+    with (fds / GIVEN).open("rb") as given, (fds / OUT).open("wb") as out, (fds / ERR).open("wb") as err:
+        child = os.fork()
+        if child == 0:
             _become_netkit(arguments, place / "cwd", (given, out, err), changes, None)
     return child
 

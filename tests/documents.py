@@ -16,15 +16,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command import begin_in_place_of, environment
+from tests.command import ERR, GIVEN, OUT, begin_in_place_of, environment
 
 BLOCK = re.compile(r"^```(?P<kind>\w+)(?: (?P<name>[\w./-]+))?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = "~~ the command before ended with "
 STATUS = "echo $?"
 PROGRAMS = {"netkit": "-m netkit", "pytest": "-m pytest", "python": ""}
-IN_A_FORK = """#!/bin/sh
-echo $$ >"${0%/*}/calls"
-read -r code <"${0%/*}/answers"
+IN_A_FORK = f"""#!/bin/sh
+exec {GIVEN}<&0 {OUT}>&1 {ERR}>&2  # the shell moves its own streams while it writes to a file or reads one
+answers="${{0%/*}}/answers"
+echo $$ >"${{0%/*}}/calls"
+while [ -p "$answers" ] && ! read -r code <"$answers"; do :; done  # the answer before may end only now
 exit "$code"
 """
 ANY, ANY_LINES = ".*", r"(?:.*\n)*?"
