@@ -144,7 +144,7 @@ class LiveNode(ProgramRunner):
             self, self._frr or "", netlink.going_down(self._links, after)
         ):
             self._frr = None  # those that stay configured are added again once their links are down
-        self.ip(netlink.steps(self._links, after))
+        self.ip(netlink.steps(self.name, self._links, after))
         self._links = after
         hostname = state.hostname
         if hostname and self.file("/etc/hostname").read_text(encoding="utf-8").strip() != hostname:

@@ -208,19 +208,24 @@ def wanted(state: SwitchState, kernel_names: Mapping[str, str], beside: Collecti
     return KernelState(links, {vlan.interface: vlan.stp_priority for vlan in state.vlans})
 
 
-def steps(before: KernelState, after: KernelState) -> Iterator[str]:
-    """Yield the `ip -batch` lines that change one kernel state into another."""
+def steps(node: str, before: KernelState, after: KernelState) -> Iterator[str]:
+    """Yield the `ip -batch` lines that change one kernel state of a node into another."""
     gone = before.bridges.keys() - after.bridges.keys()
     for bridge in sorted(gone):
         yield f"link del {bridge}"
     for bridge, priority in sorted(after.bridges.items()):
         if before.bridges.get(bridge) != priority:
-            verb = "set" if bridge in before.bridges else "add"
+            verb = "set" if bridge in before.bridges else f"add address {_bridge_mac(node, bridge)} name"
             tree = f"{SPANNING_TREE} priority {priority}" if priority else "forward_delay 0 stp_state 0"
             yield f"link {verb} {bridge} type bridge {tree} mcast_snooping 0"
     ordered = sorted(after.links, key=lambda name: (name in after.bridges, name))  # a bridge's MTU follows its ports'
     for name in ordered:
         yield from _link(name, before.links.get(name, LinkState()), after.links[name], gone)
+
+
+def _bridge_mac(node: str, bridge: str) -> str:
+    """A bridge's own address: without one it has that of a port, and hosts lose their gateway when the port leaves."""
+    return "02:00:" + zlib.crc32(f"{node} {bridge}".encode()).to_bytes(4).hex(":")
 
 
 def going_down(before: KernelState, after: KernelState) -> frozenset[str]:
