@@ -21,6 +21,7 @@ LOOSE = re.compile(
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 DIGIT = re.compile(r"\d")
 SEPARATOR = re.compile(r"[._-]")
+DOMAIN = re.compile(r"\.")
 TOKEN = re.compile(r"[^\s,;:()\[\]<>|=]+")
 
 
@@ -110,7 +111,7 @@ class _Search:
 
     def _translated(self, source: Mapping[End, End]) -> list[tuple[End, End]]:
         return [
-            (self._end(self._named(near[0]) or near[0], near[1]), self._end(self._device(far[0]) or far[0], far[1]))
+            (self._end(self._named(near[0]) or near[0], near[1]), self._end(self._system(far[0]) or far[0], far[1]))
             for near, far in source.items()
         ]
 
@@ -209,10 +210,12 @@ class _Search:
     ) -> Iterator[FoundLink]:
         """Give NICs whose leaf is known, but not the port, the next free ports in the order of addresses."""
         for near, address in sorted(nics, key=lambda one: one[1].ip):
-            far = next(
-                (end for end in shared.get(address.network, ()) if end not in self.taken and not self._names(end)[0]),
-                None,
+            free = (
+                end
+                for end in shared.get(address.network, ())
+                if end not in self.taken and self.neighbors.get(end, near)[0] == near[0] and not self._names(end)[0]
             )
+            far = next(free, None)
             if far:
                 yield self._take(near, far, "guess")
 
@@ -290,6 +293,11 @@ class _Search:
         """The device that a word is the name or hostname of."""
         word = word.lower().rstrip(".")
         return self.known.get(word) or self.hostnames.get(word, "")
+
+    def _system(self, word: str) -> str:
+        """The device that a word is the name of, or begins with before a domain, such as gpu01.example.net."""
+        heads = (word[: match.start()] for match in reversed([*DOMAIN.finditer(word)]))
+        return self._named(word) or next(filter(None, map(self._named, heads)), "")
 
     def _device(self, word: str) -> str:
         """The device that a word is the name of, or begins with, such as gpu01-nic3."""

@@ -111,6 +111,18 @@ def test_a_nic_is_known_by_its_mac_address_and_a_switch_by_its_hostname() -> Non
         assert [(link.near, link.far) for link in links if link.origin == "lldp"] == [(near, far)]
 
 
+@pytest.mark.parametrize(
+    ("system", "device"), [("gpu01.example.net", "gpu01"), ("GPU01.", "gpu01"), ("gpu01-bmc", "gpu01-bmc")]
+)
+def test_a_neighbour_is_known_by_its_name_with_a_domain_and_not_by_its_beginning(system: str, device: str) -> None:
+    fabric = intents.fabric(intents.on_platform("sonic", "202411", {"attachment": "vlan"}))
+    files = undescribed({name: dict(own) for name, own in files_of(fabric).items()})
+    nic = fabric.hosts[0].nics[0]
+    leaf = nic.leaf, fabric.switch(nic.leaf).host_ports[-1].name
+    links = find_links(survey(files.items()), {leaf: (system, nic.interface)}).hosts
+    assert [link.near for link in links if link.far == leaf] == [(device, nic.interface)]
+
+
 def test_a_port_is_known_by_the_alias_in_the_file_of_its_switch() -> None:
     """The switch that announces it was read in another turn, or not at all."""
     fabric = intents.fabric(intents.on_platform("sonic", "202411", {"attachment": "vlan"}))
