@@ -65,7 +65,7 @@ def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Ad
     attachment = "vlan" if sum(bool(leaf.members) for leaf in leaves) * 2 > len(leaves) else "p2p"
     links_of = {leaf.name: _host_networks(leaf) for leaf in leaves}
     link_length = most(net.prefixlen for nets in links_of.values() for net in nets) or LINK_LENGTH
-    entries = list(_entries(survey))
+    entries = list(dict.fromkeys(_entries(survey)))
     prefixes = {leaf.name: _leaf_prefix(leaf, links_of[leaf.name], attachment) for leaf in leaves}
     lists = _pools(entries, [prefix for prefix in prefixes.values() if prefix])
     length = most(prefix.prefixlen for prefix in prefixes.values() if prefix) or most(low for _, low in lists)
@@ -80,7 +80,7 @@ def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Ad
     rail_of = {prefix: placement.places[leaf].rail for leaf, prefix in found.items()}
     if any(rail_of[net] != rail and net.overlaps(prefix) for net in rail_of for rail, prefix in rails.items()):
         rails = {}  # a route to all rails
-    links = tuple(dict.fromkeys(_link_networks(survey)))
+    links = tuple(collapse_addresses(_link_networks(survey)))
     entries = [row for row in entries if not any(row.prefix.overlaps(link) for link in links)]
     lists = [(pool, low) for pool, low in lists if not any(pool.overlaps(link) for link in links)]
     inside = (*found.values(), *rails.values())

@@ -138,13 +138,16 @@ def without_effect(
     leave: Sequence[Mapping[str, str]],
     files: Mapping[str, Files],
     engine: Engine,
+    names: Iterable[str],
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each number of the intent whose lines are all in `leave`, with the roles of such devices."""
+    """Yield each of these numbers of the intent whose lines are all in `leave`, with the roles of such devices."""
     values = proposal.values | {"leave": list(leave)}
     fabric = designed(source, values, proposal.tables)
     sample = _sample(fabric, proposal.placement, files)
     before = {device.name: text for device, text in rendered(fabric, sample, files, engine)}
-    for path, number in _numbers({key: values.get(key) for key in ("lossless", "routing")}):
+    known = numbers_of(values)
+    for name in names:
+        path, number = known[name]
         for other in (number + 1, number - 1, 2 * number):
             try:
                 intent = validated(_with(values, path, other), proposal.tables)
@@ -160,8 +163,14 @@ def without_effect(
                 and not compare(MODELS[device.platform], files[device.name], text).changes
             ]
             if idle:
-                yield ".".join(map(str, path)), list(dict.fromkeys(idle))
+                yield name, list(dict.fromkeys(idle))
             break
+
+
+def numbers_of(values: Values) -> dict[str, tuple[Path, int]]:
+    """Return the numbers of an intent that change lines of devices, by their names."""
+    sections = {key: values.get(key) for key in ("lossless", "routing")}
+    return {".".join(map(str, path)): (path, number) for path, number in _numbers(sections)}
 
 
 def _numbers(values: Mapping[str, object], path: Path = ()) -> Iterator[tuple[Path, int]]:

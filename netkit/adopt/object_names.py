@@ -40,6 +40,8 @@ def with_names(source: Adoption, proposal: FoundIntent, files: Mapping[str, File
         )
         try:
             named = _with(source, proposal, {role: _in_use(platform, pairs, dict(lists or ()))})
+            if named is proposal:
+                continue
             after = dict(compared(named.fabric, names, files, engine))
         except NetkitError:
             continue
@@ -78,11 +80,11 @@ def _in_use(platform: str, pairs: list[Pair], lists: Mapping[str, str]) -> Names
             names = found.setdefault(kind, {})
             if own not in names and other not in names.values():
                 names[own] = other
-        if found == chosen:
+        other_names = {kind: {own: one for own, one in names.items() if own != one} for kind, names in found.items()}
+        before, chosen = chosen, {kind: names for kind, names in other_names.items() if names}
+        if chosen == before:
             break
-        chosen = found
-    differing = {kind: {own: other for own, other in names.items() if own != other} for kind, names in chosen.items()}
-    return {kind: names for kind, names in differing.items() if names}
+    return chosen
 
 
 def _votes(running: Occurrences, intended: Occurrences) -> Iterator[tuple[str, str, str]]:

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from netkit.adopt.links import End, FoundLinks
@@ -45,12 +46,18 @@ class Placement:
 
     def of_role(self, role: str) -> tuple[str, ...]:
         """Return the names of a role, in the order of their places."""
-        found = [name for name, place in self.places.items() if place.role == role]
-        return tuple(sorted(found, key=lambda name: (self._order(name), natural(name))))
+        return self._by_role.get(role, ())
 
-    def _order(self, name: str) -> tuple[int, ...]:
-        place = self.places[name]
-        return place.pod, place.unit, place.plane, place.slot, place.rail
+    @cached_property
+    def _by_role(self) -> Mapping[str, tuple[str, ...]]:
+        def order(name: str) -> tuple[object, ...]:
+            place = self.places[name]
+            return place.pod, place.unit, place.plane, place.slot, place.rail, natural(name)
+
+        found: dict[str, list[str]] = {}
+        for name in sorted(self.places, key=order):
+            found.setdefault(self.places[name].role, []).append(name)
+        return {role: tuple(names) for role, names in found.items()}
 
     def numbers(self, name: str) -> dict[str, int]:
         """Return the fields a name pattern of the role may have."""

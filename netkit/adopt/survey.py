@@ -128,6 +128,10 @@ class SurveyedHost:
     """Those with a next hop."""
 
 
+Read = SurveyedSwitch | SurveyedHost | str
+"""A device, or the reason why there is nothing to adopt."""
+
+
 @dataclass(frozen=True)
 class Survey:
     """Every device that was read, and the reason for each that was not."""
@@ -140,23 +144,34 @@ class Survey:
 
 
 def survey(devices: Iterable[tuple[str, Files]]) -> Survey:
-    """Read the files of devices; the platform of each follows from its files."""
+    """Read the files of devices."""
+    return survey_of((name, read_device(name, files)) for name, files in devices)
+
+
+def read_device(name: str, files: Files) -> Read:
+    """Read the files of a device; its platform follows from them."""
+    try:
+        found = _device(name, files)
+    except ConfigError as error:
+        return str(error.problems[0])
+    if found is None:
+        is_known = host_files(files) or any(MODELS[one].reads(file) for one in PLATFORMS for file in files)
+        return "no port is configured on it" if is_known else "it has no file of a known platform"
+    return found
+
+
+def survey_of(devices: Iterable[tuple[str, Read]]) -> Survey:
+    """The survey of devices that were read."""
     switches: dict[str, SurveyedSwitch] = {}
     hosts: dict[str, SurveyedHost] = {}
     unread: dict[str, str] = {}
-    for name, files in devices:
-        try:
-            found = _device(name, files)
-        except ConfigError as error:
-            unread[name] = str(error.problems[0])
-            continue
+    for name, found in devices:
         if isinstance(found, SurveyedSwitch):
             switches[name] = found
         elif isinstance(found, SurveyedHost):
             hosts[name] = found
         else:
-            is_known = host_files(files) or any(MODELS[one].reads(file) for one in PLATFORMS for file in files)
-            unread[name] = "no port is configured on it" if is_known else "it has no file of a known platform"
+            unread[name] = found
     every = dict(_with_numbered(switches))
     has_lossless = any(switch.existing.qos.lossless for switch in every.values())
     beside = {name: one for name, one in every.items() if (has_lossless or one.existing.lags) and _is_beside(one)}

@@ -1,16 +1,16 @@
 """`netkit adopt`: saved configurations → a folder with the intent of the fabric that runs them."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from netkit import adopt
 from netkit.adopt import document, remainder
-from netkit.adopt.fit import fitted, rendered, without_effect
+from netkit.adopt.fit import fitted, numbers_of, rendered, without_effect
 from netkit.adopt.links import End
 from netkit.adopt.object_names import with_names
 from netkit.adopt.proposal import Adoption, FoundIntent, propose
-from netkit.adopt.survey import SurveyedSwitch
+from netkit.adopt.survey import Survey, SurveyedSwitch, read_device, survey_of
 from netkit.design.fabric import Host
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog
@@ -34,6 +34,9 @@ BACKUP_SUFFIX = ".conf"
 NEIGHBORS = "neighbors.csv"
 """File of LLDP neighbours beside the saved configurations, with the columns of a list of cables."""
 COLUMNS = ("device", "port", "peer", "peer_port")
+PARTS = 16
+"""More than there are processes, so that all end at about the same time, though devices of a role stand together."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -101,19 +104,46 @@ def adopted(
     truth = records or TruthRecords({}, {})
     known = {device.name: _of_truth(device) for device in truth.devices.values()}
     catalog = Catalog(beside(folder, MODELS))
-    source = Adoption(name, adopt.survey(files.items()), catalog, neighbors, known, listed or {}, truth.peers)
+    source = Adoption(name, _survey(files), catalog, neighbors, known, listed or {}, truth.peers)
     engine = Engine(beside(folder, TEMPLATES))
     with bounded():
-        proposal = with_names(source, propose(source), files, engine)
+        named = with_names(source, propose(source), files, engine)
         # A release is chosen by what differs, and profiles differ as a whole until they have their names.
-        proposal = with_names(source, fitted(source, proposal, files, engine), files, engine)
-    found = {one.device: one for one in _differences(source.survey.switches, proposal, files, engine)}
-    with bounded():
-        rules = remainder.rules(proposal.fabric, {name: one.paths for name, one in found.items()})
-        idle = dict(without_effect(source, proposal, rules, files, engine) if found else ())
+        proposal = fitted(source, named, files, engine)
+        if (proposal.values, proposal.tables) != (named.values, named.tables):
+            proposal = with_names(source, proposal, files, engine)
+    names = [name for name in proposal.fabric.names if name in files]
+    switches = source.survey.switches
+    different = _shared(divided(names, PARTS), lambda part: _different(part, switches, proposal, files, engine))
+    found = {one.device: one for one in different}
+    rules = remainder.rules(proposal.fabric, {name: one.paths for name, one in found.items()})
+    idle: dict[str, list[str]] = {}
+    if found:
+        numbers = divided([*numbers_of(proposal.values)], len(divided(names, 0)), least=1)
+        idle |= _shared(numbers, lambda part: without_effect(source, proposal, rules, files, engine, part))
     conflicts = tuple(_conflicts(proposal, truth)) if records else ()
     remaining = {name: one.remaining for name, one in found.items() if one.remaining}
     return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts, idle)
+
+
+def _shared(parts: Sequence[Names], work: Callable[[Names], Iterable[T]]) -> Iterator[T]:
+    """Do the work on each part, on all cores if there are several."""
+
+    def part(names: Names, feedback: Feedback) -> list[T]:
+        del feedback
+        with bounded():
+            return list(work(names))
+
+    with ProcessPool(parts, part, 0, COMPARING) as pool:
+        for found in pool.results(SILENT):
+            yield from found
+
+
+def _survey(files: Mapping[str, Files]) -> Survey:
+    """Read the files of all devices."""
+    return survey_of(
+        _shared(divided([*files], PARTS), lambda names: ((name, read_device(name, files[name])) for name in names))
+    )
 
 
 def _of_truth(device: DeviceRecord) -> dict[str, str]:
@@ -141,22 +171,6 @@ class AdoptedDifference:
     paths: Sequence[ConfigPath]
     remaining: int
     """Number of changes once these paths are left."""
-
-
-def _differences(
-    switches: Mapping[str, SurveyedSwitch], proposal: FoundIntent, files: Mapping[str, Files], engine: Engine
-) -> Iterator[AdoptedDifference]:
-    """Compare all devices, on all cores if they are many."""
-
-    def part(names: Names, feedback: Feedback) -> list[AdoptedDifference]:
-        del feedback
-        with bounded():
-            return list(_different(names, switches, proposal, files, engine))
-
-    names = [name for name in proposal.fabric.names if name in files]
-    with ProcessPool(divided(names, 0), part, 0, COMPARING) as pool:
-        for found in pool.results(SILENT):
-            yield from found
 
 
 def _different(

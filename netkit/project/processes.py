@@ -39,10 +39,10 @@ def cores() -> int:
     return 1 if _Here.is_part else len(os.sched_getaffinity(0))
 
 
-def divided(names: Sequence[str], processes: int) -> tuple[Names, ...]:
+def divided(names: Sequence[str], processes: int, least: int = LEAST) -> tuple[Names, ...]:
     """Divide devices into as many parts as there are processes for them; neighbours in the list stay together."""
     most = 1 if _Here.is_part else processes or cores()
-    count = max(1, min(most, len(names) // LEAST))
+    count = max(1, min(most, len(names) // least))
     size, more = divmod(len(names), count)
     ends = [number * size + min(number, more) for number in range(count + 1)]
     return tuple(tuple(names[start:end]) for start, end in pairwise(ends))
