@@ -111,7 +111,7 @@ class Box:
 
     def start(self, names: Iterable[str]) -> None:
         """Start daemons without any configuration."""
-        self.run_folder.mkdir(parents=True)
+        self.run_folder.mkdir(parents=True, exist_ok=True)
         shutil.chown(self.run_folder, "frr", "frr")
         (self.folder / "vtysh.conf").touch()
         for name in names:

@@ -186,6 +186,7 @@ class ClauseDraft:
     matches_graceful_shutdown: bool = False
     local_preference: int | None = None
     prepends: int = 0
+    repeats: int = 0
     interface: str = ""
     unknown: list[str] = field(default_factory=list)
 
@@ -203,7 +204,7 @@ class ClauseDraft:
             case ["set", "local-preference", text]:
                 self.set_preference(text, line)
             case ["set", "as-path", "prepend", "last-as", times] if times.isdecimal():
-                self.prepends += int(times)
+                self.repeats = int(times)
             case ["set", "as-path", "prepend", *numbers]:
                 self.prepends += len(numbers)
                 if any(as_number(number) != asn for number in numbers):
@@ -233,6 +234,7 @@ class ClauseDraft:
             self.matches_graceful_shutdown,
             self.local_preference,
             self.prepends,
+            self.repeats,
             self.interface,
             tuple(sorted(self.unknown)),
         )

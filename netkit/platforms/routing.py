@@ -5,14 +5,18 @@ Each platform parses its configuration into a `Router`, whoever wrote the config
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_address
 
 from netkit.platforms.config import Path
 
 NO_MAP = ""
-FILTER = re.compile(r"(?:prefix|distribute|filter)[-_]list|[-_]map\b|redistribute", re.IGNORECASE)
+FILTER = re.compile(
+    r"(?:prefix|distribute|filter)[-_]list|[-_]map\b|redistribute|allowas|allow-my-asn"
+    r"|^ip(?:v6)? route (?!vrf |0\.0\.0\.0/0 |::/0 )",
+    re.IGNORECASE,
+)
 """In the lines of any NOS that hold back routes or add some."""
 IpAddress = IPv4Address | IPv6Address
 IpInterface = IPv4Interface | IPv6Interface
@@ -50,6 +54,9 @@ class Clause:
     matches_graceful_shutdown: bool = False
     local_preference: int | None = None
     prepends: int = 0
+    """How often it prepends the router's own AS number."""
+    repeats: int = 0
+    """How often it prepends the last AS number of the path again; a route of the router's own has none."""
     interface: str = ""
     """Only routes to what is connected to it; modelled for the router's own routes."""
     unknown: tuple[str, ...] = ()
@@ -67,6 +74,7 @@ class BgpNeighbor:
     is_active: bool = True
     """The family is activated, and the neighbour not shut down."""
     allowas_in: int = 0
+    """How often the own AS number may be in the AS path of a route."""
     is_drained: bool = False
     """Graceful shutdown of this neighbour only."""
     address: str = ""
@@ -149,7 +157,7 @@ class Router:
     def doubtful_lines(self) -> Iterator[str]:
         """Yield the lines in use that may hold routes back or add some, and that this model cannot express."""
         for side in (*self.neighbors, *self.external):
-            if side.is_active and self.asn == side.remote_asn != 0:
+            if side.is_active and self.asn == side.remote_asn != 0 and not self._denies_all(side.inbound):
                 yield f"neighbor {side.address or side.interface}: internal BGP"
         for name in dict.fromkeys(name for side in self.sessions for name in (side.inbound, side.outbound)):
             for clause in self.route_maps.get(name, ()):
@@ -157,9 +165,43 @@ class Router:
                 yield from (f"route-map {name} {clause.number}: {line}" for line in (*matches, *clause.unknown))
         for clause in self.route_maps.get(self.redistributed or "", ()):
             yield from (f"route-map {self.redistributed} {clause.number}: {line}" for line in clause.unknown)
+        if any(side.allowas_in for side in self.sessions):
+            for name in dict.fromkeys(side.outbound for side in self.sessions):
+                repeating = (clause for clause in self.route_maps.get(name, ()) if clause.repeats)
+                yield from (f"route-map {name} {clause.number}: last-as beside allowas-in" for clause in repeating)
+        for route in set(self.static).difference(self.installed_static()):
+            if route.prefix.prefixlen:
+                yield f"static route {route.prefix} via {route.via}: its next hop is not known here"
         yield from filter(FILTER.search, self.unknown)
         if self.v6:
             yield from self.v6.doubtful_lines()
+
+    def _denies_all(self, route_map: str) -> bool:
+        """Whether a filter lets no route pass, whatever the neighbor announces. Internal BGP requires none."""
+        return route_map != NO_MAP and not any(clause.is_permit for clause in self.route_maps.get(route_map, ()))
+
+    def installed_static(self) -> tuple[RouterRoute, ...]:
+        """The static routes whose next hop is connected, or behind one that is: FRR installs no others.
+
+        It also finds next hops by routes of BGP, which are not considered.
+        """
+        known = [one.network for name, one in self.addresses if name not in self.down]
+        found: list[RouterRoute] = []
+        left = list(self.static)
+        while more := [route for route in left if self._is_resolved(route.via, known)]:
+            found += more
+            left = [route for route in left if route not in more]
+            known += (route.prefix for route in more if route.prefix.prefixlen)
+        return tuple(found)
+
+    def _is_resolved(self, via: str, known: Collection[IpNetwork]) -> bool:
+        """Whether the next hop of a static route, an address or an interface, is in one of these networks."""
+        try:
+            address = ip_address(via)
+        except ValueError:
+            names = {name for name, _ in self.addresses} | {side.interface for side in self.neighbors}
+            return not via or via in names - self.down
+        return any(address in network for network in known)
 
     def address_towards(self, side: BgpNeighbor) -> str:
         """The own address of a session by address."""

@@ -27,6 +27,7 @@ from netkit.routing.route_policy import Prefix, clauses_of, network_address, num
 
 USUAL_PREFERENCE, DRAINED_PREFERENCE = 100, 0
 NO_ASNS: frozenset[int] = frozenset()
+MOST_ASN = 2**32 - 1
 MOST_ROUNDS = 8
 """In which summaries begin and cease to be announced; more means that they depend on each other."""
 MOST_TURNS = 64
@@ -70,7 +71,10 @@ class _Advert:
     mask: int
     length: int
     asns: frozenset[int]
-    """The numbers in the AS path that can make a loop: those of several routers, or all where a path is preferred."""
+    """The numbers in the AS path that can make a loop: those of several routers, or all where a path is preferred.
+
+    With `allowas-in`, a number that is in the path more than once is here as often: see `_occurrence`.
+    """
     is_drained: bool
 
 
@@ -118,7 +122,7 @@ class _Session:
     asns: frozenset[int]
     """The sender's number, if it can make a loop."""
     refused: int
-    """The receiver's number, if routes with it are refused and it can make a loop; else 0."""
+    """The occurrence of the receiver's number with which routes are refused, if it can make a loop; else 0."""
     is_flagged: bool
     """The sender drains the session."""
     is_last_resort: bool
@@ -187,6 +191,8 @@ class FamilyNetwork:
             clause.local_preference not in {None, USUAL_PREFERENCE} for found in maps for clause in found
         )
         self._shared = frozenset(asn for asn, count in asns.items() if count > 1 or is_preferring)
+        every = (router for variants in routers.values() for router in variants)
+        self._most_allowed = max((side.allowas_in for router in every for side in router.sessions), default=0)
         self._sides = {
             (name, phase): {side.interface: side for side in router.sessions}
             for name, variants in routers.items()
@@ -529,7 +535,7 @@ class FamilyNetwork:
         router, peer = (self._routers[name][phase] for name, phase in (receiver, sender))
         layers = range(len(self._layers))
         asns = frozenset({peer.asn}) & self._shared
-        refused = router.asn if router.asn in self._shared and not near.allowas_in else 0
+        refused = _occurrence(router.asn, near.allowas_in) if router.asn in self._shared else 0
         is_flagged, is_last_resort = (peer.is_drained or far.is_drained), (router.is_drained or near.is_drained)
         outbound = tuple(self._filter(*sender, far.outbound, number) for number in layers)
         inbound = tuple(self._filter(*receiver, near.inbound, number) for number in layers)
@@ -631,8 +637,9 @@ class FamilyNetwork:
             kind = ~(kind << 2 | is_flagged << 1 | is_last_resort)
         found = rib.offers.get(kind)
         if found is None:
-            sent = _announced(rib.adverts, session.outbound[number], session.asns, is_drained=is_flagged)
-            accepted = _accepted(sent, session.inbound[number], session.refused, is_last_resort=is_last_resort)
+            most = self._most_allowed
+            sent = _announced(rib.adverts, session.outbound[number], session.asns, most, is_drained=is_flagged)
+            accepted = _accepted(sent, session, session.inbound[number], most, is_last_resort=is_last_resort)
             found = rib.offers[kind] = tuple(accepted)
         return found
 
@@ -671,7 +678,8 @@ class FamilyNetwork:
     def _static(self, router: Router) -> int:
         """The groups that static routes take out of the fabric: none is preferred among the routes of BGP."""
         swallowed = 0
-        for network, length, is_floating in {(*prefix_of(route.prefix), route.is_floating) for route in router.static}:
+        rows = {(*prefix_of(route.prefix), route.is_floating) for route in router.installed_static()}
+        for network, length, is_floating in rows:
             longest = self._layers[0].items() if self._layers else ()
             longer = sum(mask for (_, other), mask in longest if other > length or (is_floating and other == length))
             swallowed |= self._inside((network, length)) & ~longer
@@ -753,23 +761,41 @@ def _is_up(router: Router, side: BgpNeighbor, peer: Router) -> bool:
     return bool(router.asn and peer.asn and is_expected and side.is_active and side.interface not in router.down)
 
 
+def _occurrence(asn: int, earlier: int) -> int:
+    """The number that stands for an AS number that is in a path for one more time than `earlier`."""
+    return earlier * (MOST_ASN + 1) + asn
+
+
+def _with(asns: frozenset[int], added: frozenset[int], times: int, most: int) -> frozenset[int]:
+    """The numbers of an AS path with one more, so often; `most`: how often a number may be there at all."""
+    if not most:
+        return asns | added
+    for asn in added:
+        held = sum(_occurrence(asn, earlier) in asns for earlier in range(most + 1))
+        asns |= {_occurrence(asn, earlier) for earlier in range(held, min(held + times, most + 1))}
+    return asns
+
+
 def _announced(
-    adverts: Iterable[_Advert], outbound: _Filter, asns: frozenset[int], *, is_drained: bool
+    adverts: Iterable[_Advert], outbound: _Filter, asns: frozenset[int], most: int, *, is_drained: bool
 ) -> Iterator[_Advert]:
     """Yield what passes a router's filter on the way out, with its number in the AS path."""
     for advert in adverts:
         for allowed, clause in outbound.of(advert):
             if mask := advert.mask & allowed:
                 is_flagged = is_drained or advert.is_drained or clause.has_graceful_shutdown
-                yield _Advert(mask, advert.length + 1 + clause.prepends, advert.asns | asns, is_flagged)
+                times = 1 + clause.prepends
+                length = advert.length + times + (clause.repeats if advert.length else 0)
+                yield _Advert(mask, length, _with(advert.asns, asns, times, most), is_flagged)
 
 
 def _accepted(
-    sent: Iterable[_Advert], inbound: _Filter, refused: int, *, is_last_resort: bool
+    sent: Iterable[_Advert], session: _Session, inbound: _Filter, most: int, *, is_last_resort: bool
 ) -> Iterator[tuple[Quality, _Advert]]:
     """Yield the routes that a filter accepts, but for those with the receiver's own number in the AS path."""
+    own = frozenset({session.refused & MOST_ASN} if session.refused else ())
     for advert in sent:
-        if refused in advert.asns:
+        if session.refused in advert.asns:
             continue
         for allowed, clause in inbound.of(advert):
             if mask := advert.mask & allowed:
@@ -777,8 +803,11 @@ def _accepted(
                 is_flagged = is_last_resort or advert.is_drained or clause.has_graceful_shutdown
                 set_preference = USUAL_PREFERENCE if clause.local_preference is None else clause.local_preference
                 preference = DRAINED_PREFERENCE if is_flagged else set_preference
-                length = advert.length + clause.prepends
-                yield (-preference, length), _Advert(mask, length, advert.asns, is_flagged)
+                length = advert.length + clause.prepends + clause.repeats
+                asns = advert.asns
+                if most and (clause.prepends or clause.repeats):
+                    asns = _with(_with(asns, session.asns, clause.repeats, most), own, clause.prepends, most)
+                yield (-preference, length), _Advert(mask, length, asns, is_flagged)
 
 
 def _at_most(most: int, offers: Sequence[tuple[str, _Advert]], known: int) -> Iterator[tuple[str, int, _Advert]]:

@@ -32,7 +32,7 @@ def originated(router: Router) -> Iterator[Prefix]:
     for interface, one in router.addresses:
         if interface not in router.down:
             connected[one.network].add(interface)
-    announced = (connected.keys() | {route.prefix for route in router.static}) & set(router.networks)
+    announced = (connected.keys() | {route.prefix for route in router.installed_static()}) & set(router.networks)
     if router.redistributed is not None:
         clauses = clauses_of(router, router.redistributed) if router.redistributed else PERMIT_ALL
         announced |= {one for one in connected if _permits(clauses, router.prefix_lists, one, connected[one])}

@@ -571,6 +571,58 @@ def test_a_plan_warns_of_internal_bgp(by_number: bool) -> None:
     assert {device.name: device.warnings for device in plan.devices if device.warnings} == {"leaf01": (line,)}
 
 
+@pytest.mark.parametrize(
+    ("filters", "is_quiet"),
+    [
+        ("route-map NOTHING deny 10\nexit\n", True),
+        ("", True),
+        ("route-map NOTHING deny 10\nexit\nroute-map NOTHING permit 20\nexit\n", False),
+    ],
+)
+def test_internal_bgp_that_brings_no_route_is_harmless(filters: str, is_quiet: bool) -> None:
+    """Spines announce their routes to a collector, and accept none of it."""
+    found = transition("frr", {}, EDITS["loopbacks"])
+    there, intended = dict(found.running), {name: dict(files) for name, files in found.intended.items()}
+    for name in ("spine01", "spine02"):
+        for files in (there[name].files, intended[name]):
+            text = files["frr.conf"] or ""
+            (asn,) = re.findall(r"^router bgp (\d+)$", text, flags=re.MULTILINE)
+            peer = "neighbor 10.255.0.200"
+            text = text.replace(f"router bgp {asn}\n", f"router bgp {asn}\n {peer} remote-as {asn}\n")
+            lines = f"  {peer} activate\n  {peer} route-map NOTHING in\n  {peer} route-map TO-LEAVES out\n"
+            family = "address-family ipv4 unicast\n"
+            text = text.replace(family, f"{family}{lines}").replace("\nroute-map TO-", f"\n{filters}route-map TO-")
+            if files is intended[name]:
+                intended[name] = {**files, "frr.conf": text}
+            else:
+                there[name] = Running({**files, "frr.conf": text})
+    plan = planning.make(found.fabrics[-1], there, intended)
+    line = "the order does not know what this does to routes (1): neighbor 10.255.0.200: internal BGP"
+    warned = {device.name: device.warnings for device in plan.devices if device.warnings}
+    assert warned == ({} if is_quiet else dict.fromkeys(("spine01", "spine02"), (line,)))
+
+
+@pytest.mark.parametrize(
+    ("line", "doubt"),
+    [
+        (
+            "ip route 198.18.0.0/16 10.99.0.1",
+            "static route 198.18.0.0/16 via 10.99.0.1: its next hop is not known here",
+        ),
+        ("ip route 198.18.0.0/16 10.99.0.1 swp60", "ip route 198.18.0.0/16 10.99.0.1 swp60"),
+        ("ip route 0.0.0.0/0 10.99.0.1", ""),
+        ("ip route 198.18.0.0/16 blackhole", ""),
+    ],
+)
+def test_a_plan_warns_of_static_routes_whose_next_hop_it_cannot_find(line: str, doubt: str) -> None:
+    found = transition("frr", {}, EDITS["loopbacks"])
+    files = found.running["leaf01"].files
+    there = {**found.running, "leaf01": Running({**files, "frr.conf": f"{files['frr.conf']}{line}\n"})}
+    plan = planning.make(found.fabrics[-1], there, found.intended)
+    warned = [warning for device in plan.devices for warning in device.warnings]
+    assert warned == ([f"the order does not know what this does to routes (1): {doubt}"] if doubt else [])
+
+
 @pytest.mark.parametrize("remote", ["own", "internal"])
 def test_a_plan_warns_of_internal_bgp_between_loopbacks(remote: str) -> None:
     found = transition("frr", {}, EDITS["loopbacks"])

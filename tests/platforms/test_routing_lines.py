@@ -44,6 +44,7 @@ def reported(router: Router) -> Iterator[str]:
             words += ["leaving"] if clause.has_graceful_shutdown else []
             words += [f"preference {clause.local_preference}"] if clause.local_preference is not None else []
             words += [f"prepends {clause.prepends}"] if clause.prepends else []
+            words += [f"repeats {clause.repeats}"] if clause.repeats else []
             words += [f"unknown {line}" for line in clause.unknown]
             yield f"map {name}: {' '.join(words)}"
     for one in (*router.neighbors, *router.external):

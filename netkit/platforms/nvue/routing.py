@@ -277,7 +277,7 @@ class _Reader:
             case ("set", "community"):
                 draft.set_community(value.split(), f"{line}: {value}")
             case ("set", "as-path-prepend", "last-as") if value.isdecimal():
-                draft.prepends += int(value)
+                draft.repeats = int(value)
             case ("set", "as-path-prepend", "as"):
                 numbers = value.replace(",", " ").split()
                 draft.prepends += len(numbers)
