@@ -27,7 +27,7 @@ from netkit.deploy.model import (
     Phase,
 )
 from netkit.deploy.preflight import Task, first_tasks, stages_of
-from netkit.deploy.resume import left_since, refuse_unsettled, resume_device
+from netkit.deploy.resume import last_known, left_since, refuse_unsettled, resume_device
 from netkit.deploy.rollout import INTERRUPTED, Rollout, not_started, untouched
 from netkit.deploy.wave import waves
 from netkit.design.fabric import Fabric
@@ -192,17 +192,23 @@ def rollback_options(failed: Journal) -> Options:
     return replace(failed.orders().options, limit=None, on_failure="stop", is_backward=True)
 
 
+ReadOthers = Callable[[tuple[str, ...]], Mapping[str, Running | Unreachable]]
 RollbackPlan = tuple[Plan, Mapping[str, Files], Mapping[str, Files]]
 """The plan of the rollback, the files it leads to, and the files that define what netkit owns."""
 
 
 def plan_rollback(
-    undone: Journal, fabric: Fabric, connect: Connect, limit: Collection[str] | None = None
+    undone: Journal,
+    fabric: Fabric,
+    connect: Connect,
+    limit: Collection[str] | None = None,
+    read_others: ReadOthers = lambda _names: {},
 ) -> RollbackPlan:
     """Plan the rollback of a run.
 
-    What devices run is taken from the journal, also of those that the run was to change and did not. Devices in an
-    unknown state, and those another rollback has started on since, are read.
+    What the devices run that it changed is taken from the journal; those in an unknown state, and those another
+    rollback has started on since, are read. The order takes all others as `read_others` reads them, else as the
+    journals know them, else as they are intended; switches that it could not read may carry nothing.
     """
     outcome, orders = undone.outcome(), undone.orders()
     if outcome is None:
@@ -236,22 +242,26 @@ def plan_rollback(
             task = Task(planned[device.device], before[device.device])
             current[device.device] = _read_running(connect, undone.run, device, task)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
-    not_begun = [one.name for one in orders.plan.changed if one.name not in found]
-    staying = _staying(undone, not_begun, fabric) if orders.plan.has_routing else {}
-    kept = {name: _files(running) for name, running in staying.items()}
-    sides = current | staying, before | kept, owner | kept
-    whole = planning.make(fabric, sides[0], sides[1], owner=sides[2], is_part=True)
+    whole = planning.make(fabric, current, before, owner=owner, is_part=True)
     names = set(found) if limit is None else set(limit)
-    return planning.limited(fabric, whole, names, planning.sides_of(*sides)), before, owner
+    names_here = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
+    left = tuple(name for name in names_here if name not in found)
+    others = _others(undone, left, read_others)
+    return planning.limited(fabric, whole, names, planning.sides_of(current, before, owner), others), before, owner
 
 
-def _staying(undone: Journal, names: Collection[str], fabric: Fabric) -> dict[str, Running]:
-    """What the devices run that a run was to change and did not: not what is intended."""
-    since = left_since(undone.run, undone.folder.parent, names)
-    found = {
-        name: since[name] if name in since else undone.before(name) for name in names if fabric.device(name) is not None
-    }
-    return {name: running for name, running in found.items() if running is not None}
+def _others(undone: Journal, names: tuple[str, ...], read: ReadOthers) -> planning.ReadBeside:
+    """What the devices run that a run did not change, as far as it is known."""
+
+    def others() -> Mapping[str, Running | Unreachable]:
+        found, runs = dict(read(names)), undone.folder.parent
+        missed = [name for name in names if not isinstance(found.get(name), Running)]
+        known: dict[str, Running | None] = {**last_known(runs, missed)}
+        known |= {name: running for name in missed if (running := undone.before(name)) is not None}
+        known |= left_since(undone.run, runs, missed)
+        return found | {name: running for name, running in known.items() if running is not None}
+
+    return others
 
 
 def _files(running: Running) -> dict[str, str]:

@@ -71,7 +71,7 @@ def plan(asked: SiteRequest) -> Answer:
     work = asked.job.work
     if not isinstance(work, PlanWork):
         raise TypeError(work)
-    deploying = Deploying.of(asked.project)
+    deploying = Deploying.of(asked.project, here=asked.here)
     if work.undone is None:
         found = from_devices(asked.project, asked.job.limit, deploying.devices, here=asked.here).plan
     else:
@@ -128,7 +128,7 @@ def rehearse(asked: SiteRequest) -> Answer:
 
 def _deploying(asked: SiteRequest, work: Changing | RehearseWork, **options: Any) -> Deploying:
     requester = Requester(asked.job.nonce, work.asked_by, work.names, work.approval, work.signature)
-    return Deploying.of(asked.project, work.reason, work.skip_hook, requester=requester, **options)
+    return Deploying.of(asked.project, work.reason, work.skip_hook, requester=requester, here=asked.here, **options)
 
 
 def _planned(asked: SiteRequest, deploying: Deploying, work: DeployWork | RehearseWork) -> Planned:

@@ -1,6 +1,6 @@
 """Running and intended configurations → what has to change, and what that risks."""
 
-from netkit.plan.make import Others, Sides, keeping, limited, make, ordered, rollback, sides_of, writable
+from netkit.plan.make import Others, ReadBeside, Sides, keeping, limited, make, ordered, rollback, sides_of, writable
 from netkit.plan.model import Blast, DevicePlan, Plan, Running, Unreachable, UnreadDevice
 from netkit.plan.serial import read, write
 
@@ -9,6 +9,7 @@ __all__ = [
     "DevicePlan",
     "Others",
     "Plan",
+    "ReadBeside",
     "Running",
     "Sides",
     "Unreachable",

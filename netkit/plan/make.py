@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from netkit import __version__
@@ -25,6 +26,7 @@ from netkit.plan.model import (
 )
 from netkit.plan.order import best_order
 from netkit.plan.retain import detours, with_entries
+from netkit.platforms import HOSTS
 from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
 from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare, natural
 from netkit.platforms.config import Files
@@ -100,6 +102,10 @@ Others = Callable[[], tuple[Plan, Callable[[str], Sides]]]
 """The part of a plan that a limit leaves out, and both configurations of its devices."""
 
 
+ReadBeside = Callable[[], Mapping[str, Running | Unreachable]]
+"""What devices run that a plan leaves as they are."""
+
+
 def sides_of(
     devices: Mapping[str, Running | Unreachable],
     intended: Mapping[str, Files],
@@ -122,8 +128,9 @@ def ordered(
     before: Sequence[Fabric] = (),
     others: Others | None = None,
     is_back: bool = False,
+    beside: ReadBeside = dict,
 ) -> Plan:
-    """A plan with the order of its devices; `is_back`: that of a rollback.
+    """A plan with the order of its devices; `is_back`: that of a rollback, `beside` which other devices are.
 
     `sides` is called only for devices that change in two stages, or have lines that netkit does not own. `before` are
     fabrics whose cables may still be there. `others` is called where routing changes: it returns the part of the plan
@@ -139,12 +146,14 @@ def ordered(
     unknown: dict[str, DevicePlan] = {}
     linked: frozenset[str] = frozenset()
     moved = {host for device in plan.changed for host in device.blast.moved}
+    found = beside() if has_routing else {}
+    stay = {name: routing for name, one in found.items() if (routing := _routing_read(fabric, name, one)) is not None}
     if others and (has_routing or moved):
         parts.append(others())
         part, _ = parts[-1]
         rest = part.changed
         read = [*plan.devices, *part.devices]
-        unread = {one.name for one in (*plan.unreachable, *part.unreachable)}
+        unread = {one.name for one in (*plan.unreachable, *part.unreachable)} | (found.keys() - stay.keys())
         missed = unread - {one.name for one in part.devices} if has_routing else set()
         unknown = {name: _unread(fabric, fabric.switch(name)) for name in sorted(missed) if _has_rails(fabric, name)}
         linked = _linked([fabric, *before], read, unknown)
@@ -155,7 +164,8 @@ def ordered(
         before,
         [*rest, *unknown.values()],
         may_take=writable(fabric, sides),
-        staying={
+        staying=stay
+        | {
             name: router
             for one, sides_of_one in (parts if is_felt else ())
             for name, router in _staying(fabric, one, sides_of_one, is_back=is_back)
@@ -201,6 +211,19 @@ def _staying(
         )
         if is_back or running != intended:
             yield device.name, intended if is_back else running
+
+
+def _routing_read(fabric: Fabric, name: str, read: Running | Unreachable) -> Router | HostRoutes | None:
+    """The routing of a device as it runs; None if it is not known, or plays no part."""
+    device = fabric.device(name)
+    if device is None or isinstance(read, Unreachable):
+        return None
+    model = MODELS[device.platform if isinstance(device, Switch) else HOSTS]
+    parse = model.router or model.host_routes
+    files = {file: text for file, text in read.files.items() if text and model.reads(file)}
+    with suppress(ConfigError):
+        return parse(model.parse(files)) if parse else None
+    return None
 
 
 def _with_moved(partial: Partial | None, moved: Collection[str], rest: Sequence[DevicePlan]) -> Partial | None:
@@ -265,10 +288,17 @@ def writable(fabric: Fabric, sides: Callable[[str], Sides]) -> Callable[[str, De
     return may_take
 
 
-def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[[str], Sides]) -> Plan:
+def limited(
+    fabric: Fabric,
+    plan: Plan,
+    names: Collection[str],
+    sides: Callable[[str], Sides],
+    others: ReadBeside = dict,
+) -> Plan:
     """The part of an unordered plan of a rollback for these devices, with their order.
 
-    Nothing may depend on a device that could not be read, but none is unknown: the run knows both its configurations.
+    `others` is called where routing changes: it returns what the devices run that are not in the plan. Nothing may
+    depend on a device that could not be read, but none is unknown: the run knows both its configurations.
     """
     part = replace(
         plan,
@@ -277,7 +307,8 @@ def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[
     )
     rest = replace(plan, devices=tuple(device for device in plan.devices if device.name not in names))
     part = replace(part, groups=grouped(fabric, part.devices))
-    return replace(ordered(fabric, part, sides, others=lambda: (rest, sides), is_back=True), unknown=())
+    found = ordered(fabric, part, sides, others=lambda: (rest, sides), is_back=True, beside=others)
+    return replace(found, unknown=())
 
 
 def keeping(fabric: Fabric, name: str, intended: Files, kept: RetainedRouting) -> Files:

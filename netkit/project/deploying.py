@@ -1,8 +1,9 @@
 """Runs on the devices of a project: the same steps for a script and for a person at a terminal."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from netkit import deploy
@@ -16,13 +17,14 @@ from netkit.deploy.rollout import untouched
 from netkit.design.fabric import ACCESS_LIST, Switch
 from netkit.design.select import select
 from netkit.errors import AccessError, DeployError, NetkitError, Problem, UsageError
-from netkit.plan import Plan
+from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.config import Files
 from netkit.project.connections import Connections
 from netkit.project.control import Control, Requester, refuse_other_plan
 from netkit.project.gate import gate_of, reader_of
 from netkit.project.planning import Planned, taking_over
 from netkit.project.project import Project
+from netkit.project.reading import read
 from netkit.project.runs import found_run, runs_folder, unfinished_run
 from netkit.report.plan_view import listed
 
@@ -37,6 +39,8 @@ class Deploying:
     devices: Connections
     control: Control
     lease: Lease = unlimited
+    here: Collection[str] | None = None
+    """The devices that can be reached from here; by default all."""
 
     @classmethod
     def of(
@@ -50,11 +54,12 @@ class Deploying:
         key: Path | None = None,
         requester: Requester | None = None,
         lease: Lease = unlimited,
+        here: Collection[str] | None = None,
     ) -> "Deploying":
         """Read access.yaml and deploy.yaml of a project."""
         files = {"plan_file": plan_file, "approval_file": approval_file, "key": key}
         control = Control.of(project, reason, skip_hook, **files, requester=requester)
-        return cls(project, Connections.of(project), control, lease)
+        return cls(project, Connections.of(project), control, lease, here)
 
     @property
     def runs(self) -> Path:
@@ -130,8 +135,9 @@ class Deploying:
         if journal.outcome() is None or not journal.is_to_be_undone():
             return outcome
         try:
-            options, again = deploy.rollback_options(journal), Journal.new(self.runs)
-            return replace(outcome, rollback=self.undo(journal, options, again, None, None, on_event, is_stopping))
+            back, options = self.plan_rollback(journal, deploy.rollback_options(journal), "")
+            again = Journal.new(self.runs)
+            return replace(outcome, rollback=self.undo(journal, options, again, back, None, on_event, is_stopping))
         except NetkitError as error:
             reasons = "; ".join(map(str, error.problems))
             return replace(outcome, stopped=f"{outcome.stopped}; not rolled back: {reasons}")
@@ -229,18 +235,32 @@ class Deploying:
 
     def plan_rollback(self, undone: Journal, options: Options, limit: str) -> tuple[RollbackPlan, Options]:
         """The plan that rolls a run back, and the options restricted by a limit."""
-        back = deploy.plan_rollback(undone, self.project.fabric, self.devices.connect)
+
+        @cache
+        def others(names: tuple[str, ...]) -> Mapping[str, Running | Unreachable]:
+            known: dict[str, Running | Unreachable] = {}
+            if options.is_backward:
+                # The run has just read the devices of its plan.
+                plan = undone.orders().plan
+                known = {missed.name: Unreachable(missed.reason) for missed in plan.unreachable}
+                names = tuple(name for name in names if name not in known and plan.device(name) is None)
+            if self.here is not None:
+                names = tuple(name for name in names if name in self.here)
+            return known | dict(read(self.devices, names, self.project.feedback, self.project.processes))
+
+        def found(limit: Collection[str] | None = None) -> RollbackPlan:
+            return deploy.plan_rollback(undone, self.project.fabric, self.devices.connect, limit, others)
+
+        back = found()
         options = self.limited(options, limit, back[0])
-        if options.limit is not None:
-            back = deploy.plan_rollback(undone, self.project.fabric, self.devices.connect, options.limit)
-        return back, options
+        return back if options.limit is None else found(options.limit), options
 
     def undo(
         self,
         undone: Journal,
         options: Options,
         journal: Journal,
-        back: RollbackPlan | None,
+        back: RollbackPlan,
         provenance: Provenance | None,
         on_event: EventHandler,
         is_stopping: Stopping,

@@ -1,6 +1,8 @@
 """A run that stops at a failure rolls back by itself, and lists unreachable devices separately."""
 
+import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,8 @@ import pytest
 from netkit import deploy
 from netkit import plan as planning
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Outcome
-from netkit.design import Fabric
 from netkit.errors import DeployError, Problem, UsageError
-from netkit.plan import Plan, Running
+from netkit.plan import Plan, Running, Unreachable
 from netkit.project.deploying import Deploying
 from netkit.project.project import Project
 from netkit.project.runs import unfinished_run
@@ -91,16 +92,57 @@ def test_what_a_run_read_of_a_device_outweighs_what_an_earlier_run_left_there(mo
         found.devices["spine02"].running[file] = f"{text}! by hand\n"
         found.plan = found.replan()
         journal = failed(found, "spine01")
-        taken: dict[str, Running] = {}
-        make = planning.make
+        assert others(found, journal, monkeypatch)["spine02"].files[file] == f"{text}! by hand\n"
 
-        def observed(fabric: Fabric, running: dict[str, Running], *more: Any, **options: Any) -> Plan:
-            taken.update(running)
-            return make(fabric, running, *more, **options)
 
-        monkeypatch.setattr(planning, "make", observed)
+def others(found: Scene, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
+    """What the order of a rollback takes the devices to run that the run did not change."""
+    taken: dict[str, Any] = {}
+    limited = planning.limited
+
+    def observed(*parts: Any) -> Plan:
+        taken.update(parts[-1]())
+        return limited(*parts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(planning, "limited", observed)
         found.plan_rollback(journal)
-        assert taken["spine02"].files[file] == f"{text}! by hand\n"
+    return taken
+
+
+def without_sessions(running: Mapping[str, str | None]) -> Running:
+    """The configuration of a switch without its BGP, as taken away by hand."""
+    bgp = re.compile(r"^router bgp .*?^!", re.MULTILINE | re.DOTALL)
+    return Running({file: bgp.sub("!", text or "") for file, text in running.items()})
+
+
+@pytest.mark.parametrize("how", ["changed", "dead"])
+def test_the_way_back_of_a_limited_run_takes_the_other_devices_as_they_are_now(how: str) -> None:
+    with scene("words") as found:
+        spine = found.devices["spine01"]
+        spine.running = dict(without_sessions(spine.running).files)
+        found.plan, journal = found.replan(), found.journal()
+        assert of(found.apply(journal, limit=("spine01",)), DeviceResult.DONE) == ["spine01"]
+        there: dict[str, Running | Unreachable] = {
+            name: Running(dict(device.running)) for name, device in found.devices.items()
+        }
+        asked: list[str] = []
+
+        def read(names: tuple[str, ...]) -> Mapping[str, Running | Unreachable]:
+            asked.extend(names)
+            return {name: there[name] for name in names}
+
+        def back() -> Plan:
+            return deploy.plan_rollback(journal, found.fabric, found.connect, None, read)[0]
+
+        assert not back().gone
+        assert back().partial is None
+        assert set(asked) == there.keys() - {"spine01"}
+        running = found.devices["spine02"].running
+        there["spine02"] = without_sessions(running) if how == "changed" else Unreachable("does not answer")
+        partial = back().partial
+        assert back().gone if how == "changed" else partial is not None and partial.is_unread
+        assert not back().unknown
 
 
 def test_a_device_changed_since_the_run_is_refused_with_a_remedy_that_helps() -> None:
@@ -242,11 +284,11 @@ def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None
 def test_a_rollback_that_cannot_start_leaves_the_outcome_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def undo(*_: object) -> Outcome:
+    def full(*_: object) -> Outcome:
         raise DeployError(Problem("the disk is full", "free some space"))
 
     monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setattr(Deploying, "undo", undo)
+    monkeypatch.setattr(Deploying, "plan_rollback", full)
     deploying = Deploying.of(Project.open(write_fabric(tmp_path / "fabric", intents.values())))
     with scene("words") as found:
         journal = failed(found)
