@@ -128,8 +128,15 @@ class SurveyedHost:
     """Those with a next hop."""
 
 
-Read = SurveyedSwitch | SurveyedHost | str
-"""A device, or the reason why there is nothing to adopt."""
+@dataclass(frozen=True)
+class NothingRead:
+    """The reason why there is nothing to adopt of a device, and whether its files cannot be parsed at all."""
+
+    reason: str
+    is_damaged: bool = False
+
+
+Read = SurveyedSwitch | SurveyedHost | NothingRead
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,8 @@ class Survey:
     beside: Mapping[str, SurveyedSwitch] = field(default_factory=dict)
     """Switches of networks beside the rails: VLANs or LAGs, no session to another switch, and nothing lossless."""
     unread: Mapping[str, str] = field(default_factory=dict)
+    damaged: frozenset[str] = frozenset()
+    """Those of them whose files cannot be parsed."""
 
 
 def survey(devices: Iterable[tuple[str, Files]]) -> Survey:
@@ -153,10 +162,10 @@ def read_device(name: str, files: Files) -> Read:
     try:
         found = _device(name, files)
     except ConfigError as error:
-        return str(error.problems[0])
+        return NothingRead(str(error.problems[0]), is_damaged=True)
     if found is None:
         is_known = host_files(files) or any(MODELS[one].reads(file) for one in PLATFORMS for file in files)
-        return "no port is configured on it" if is_known else "it has no file of a known platform"
+        return NothingRead("no port is configured on it" if is_known else "it has no file of a known platform")
     return found
 
 
@@ -164,7 +173,7 @@ def survey_of(devices: Iterable[tuple[str, Read]]) -> Survey:
     """The survey of devices that were read."""
     switches: dict[str, SurveyedSwitch] = {}
     hosts: dict[str, SurveyedHost] = {}
-    unread: dict[str, str] = {}
+    unread: dict[str, NothingRead] = {}
     for name, found in devices:
         if isinstance(found, SurveyedSwitch):
             switches[name] = found
@@ -175,7 +184,9 @@ def survey_of(devices: Iterable[tuple[str, Read]]) -> Survey:
     every = dict(_with_numbered(switches))
     has_lossless = any(switch.existing.qos.lossless for switch in every.values())
     beside = {name: one for name, one in every.items() if (has_lossless or one.existing.lags) and _is_beside(one)}
-    return Survey({name: one for name, one in every.items() if name not in beside}, hosts, beside, unread)
+    fabric = {name: one for name, one in every.items() if name not in beside}
+    reasons = {name: one.reason for name, one in unread.items()}
+    return Survey(fabric, hosts, beside, reasons, frozenset(name for name, one in unread.items() if one.is_damaged))
 
 
 def _is_beside(switch: SurveyedSwitch) -> bool:

@@ -131,7 +131,10 @@ def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path)
     ]
     yield from _section("guessed; check these cables:", guessed)
     dangling = [f"{device} {port}: its other end is unknown" for device, port in proposal.links.dangling]
-    yield from _section("not in the intent:", [*(f"{name}: {why}" for name, why in found.unread.items()), *dangling])
+    left_out = [f"{name}: {why}" for name, why in found.unread.items() if name not in found.added]
+    yield from _section("not in the intent:", [*left_out, *dangling])
+    added = [f"{name}: {why}" for name, why in found.added.items()]
+    yield from _section("in the intent, but not read; check them before you deploy to them:", added)
     differing = [
         " ".join((*near, "leads to", *far, "and by LLDP to", *by_lldp)) for near, far, by_lldp in found.contradicted
     ]
@@ -168,6 +171,7 @@ def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
         "guesses": [{"section": section, "text": text} for section, text in proposal.guesses],
         "guessed_cables": [[*link.near, *link.far] for link in proposal.links.hosts if link.origin == "guess"],
         "not_adopted": dict(found.unread),
+        "not_read": dict(found.added),
         "unknown_ends": [list(end) for end in proposal.links.dangling],
         "other_cables_by_lldp": [[*near, *far, *by_lldp] for near, far, by_lldp in found.contradicted],
         "conflicts": list(found.conflicts),

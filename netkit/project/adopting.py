@@ -53,6 +53,8 @@ class Adopted:
     """Differences of the source of truth."""
     without_effect: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Number of the intent whose lines are all in `leave` → the roles of the devices."""
+    added: Mapping[str, str] = field(default_factory=dict)
+    """Device of the intent that a deploy would configure by the design → why it was not read."""
 
     @property
     def contradicted(self) -> tuple[tuple[End, End, End], ...]:
@@ -105,6 +107,7 @@ def adopted(
     known = {device.name: _of_truth(device) for device in truth.devices.values()}
     catalog = Catalog(beside(folder, MODELS))
     source = Adoption(name, _survey(files), catalog, neighbors, known, listed or {}, truth.peers)
+    files = {name: own for name, own in files.items() if name not in source.survey.damaged}
     engine = Engine(beside(folder, TEMPLATES))
     with bounded():
         named = with_names(source, propose(source), files, engine)
@@ -123,7 +126,9 @@ def adopted(
         idle |= _shared(numbers, lambda part: without_effect(source, proposal, rules, files, engine, part))
     conflicts = tuple(_conflicts(proposal, truth)) if records else ()
     remaining = {name: one.remaining for name, one in found.items() if one.remaining}
-    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts, idle)
+    unread = source.survey.unread
+    added = {name: unread.get(name, "there is no file of it") for name in proposal.fabric.names if name not in files}
+    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts, idle, added)
 
 
 def _shared(parts: Sequence[Names], work: Callable[[Names], Iterable[T]]) -> Iterator[T]:

@@ -93,6 +93,20 @@ def test_one_unit_of_a_fabric_is_adopted(tmp_path: Path) -> None:
     assert found["remaining_changes"] == {}
 
 
+def test_devices_that_were_not_read_are_listed(tmp_path: Path) -> None:
+    """Descriptions of others name a leaf whose file is damaged, and hosts that are outside the limit."""
+    saved = rendered(INVENTORY / "internet-edge", tmp_path / "saved")
+    (saved / "leaf01" / "startup.yaml").write_text("- set: {{{", encoding="utf-8")
+    words = ("adopt", saved, "--out", tmp_path / "own", "--limit", "leaf*,spine*,gpu01", "--format", "json")
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    hosts = {name for name, role in found["devices"].items() if role == "host"}
+    assert found["not_read"].keys() == {"leaf01", *hosts} - {"gpu01"}
+    assert found["not_read"]["leaf01"].startswith("startup.yaml:2: cannot be read: ")
+    assert found["not_read"]["gpu02"] == "there is no file of it"
+
+
 def test_what_cannot_be_adopted_is_refused(tmp_path: Path) -> None:
     nothing, text = tmp_path / "nothing", tmp_path / "text"
     nothing.mkdir()
