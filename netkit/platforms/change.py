@@ -140,10 +140,11 @@ class RiskTable:
             rule = self.rule(change.path, kind)
             risk, note = (rule.risk, rule.note) if rule else (Risk.SESSION, UNKNOWN)
             if self.is_local(risk):
-                if present is None:
-                    present = {path[:length] for path in map(self.stands_for, running) for length in lengths}
                 place = self.stands_for(change.path)
-                if any(_matches(place, thing) and place[: len(thing)] not in present for thing in self.objects):
+                objects = [place[: len(thing)] for thing in self.objects if _matches(place, thing)]
+                if objects and present is None:
+                    present = {path[:length] for path in map(self.stands_for, running) for length in lengths}
+                if present is not None and not present.issuperset(objects):
                     risk, note = Risk.LOW, NEW
             yield Change(change.path, change.running, change.intended, risk, note)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from netkit.platforms.change import Change, Constraint, RiskTable, Strategy
 from netkit.platforms.config import Config, Files, Path, digest
@@ -76,15 +76,13 @@ def _parsed(read: Callable[[Files], Config], files: tuple[tuple[str, str], ...])
     return without_placeholders(entries) if any(has_placeholder(text) for _, text in files) else entries
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConfigComparison:
     """The parts of a running and an intended configuration that netkit owns, and their differences."""
 
     running: Config
     intended: Config
     changes: tuple[Change, ...]
-    running_digest: str
-    intended_digest: str
     not_read: tuple[str, ...] = ()
     whole: Config = field(default_factory=dict, repr=False)
     """The complete running configuration, owned by netkit or not."""
@@ -96,6 +94,14 @@ class ConfigComparison:
     """What runs and netkit neither owns, nor renders, nor leaves by request."""
     unmatched: tuple[str, ...] = ()
     """Paths of `leave` and `own` that match nothing that runs or is intended."""
+
+    @cached_property
+    def running_digest(self) -> str:
+        return digest(self.running)
+
+    @cached_property
+    def intended_digest(self) -> str:
+        return digest(self.intended) if self.changes else self.running_digest
 
     def removed(self, ownership: Ownership) -> tuple[Path, ...]:
         """What goes, apart from the NOS's own: the highest paths below which nothing stays."""
@@ -154,10 +160,7 @@ def compare(
     if have != wanted:
         have, wanted = _settled(have, wanted)
     changes = () if have == wanted else diff(model, have, wanted)
-    running_digest = digest(have)
-    intended_digest = digest(wanted) if changes else running_digest
-    seen = (not_read, whole, left, left_rendered, unowned, strays)
-    return ConfigComparison(have, wanted, changes, running_digest, intended_digest, *seen)
+    return ConfigComparison(have, wanted, changes, not_read, whole, left, left_rendered, unowned, strays)
 
 
 def _highest(path: Path, gone: Collection[Path], kept: Collection[Path], held: int) -> Path:
@@ -168,13 +171,18 @@ def _highest(path: Path, gone: Collection[Path], kept: Collection[Path], held: i
 
 def diff(model: ConfigModel, running: Config, intended: Config) -> tuple[Change, ...]:
     """List the changes from running to intended, in the order of their paths."""
-    paths = {path for path, _ in running.items() ^ intended.items()}
+    paths = _differing(running, intended).keys() | _differing(intended, running)
 
     def place(path: Path) -> tuple[object, ...]:
         return natural(path[:-1]), natural(path[-1:]), path  # siblings stay together
 
     changes = (Change(path, running.get(path), intended.get(path)) for path in sorted(paths, key=place))
     return tuple(model.risks.judged(changes, running))
+
+
+def _differing(config: Config, other: Config) -> dict[Path, str]:
+    """The entries that another configuration has not."""
+    return {path: value for path, value in config.items() if other.get(path) != value}
 
 
 def apply(running: Config, changes: Iterable[Change]) -> dict[Path, str]:
@@ -200,8 +208,7 @@ def _natural(key: str) -> tuple[tuple[int, str], ...]:
 def _settled(running: dict[Path, str], intended: dict[Path, str]) -> tuple[dict[Path, str], dict[Path, str]]:
     """Mask on each side what is a secret on the other, because a rollback swaps the sides."""
     for one, other in ((running, intended), (intended, running)):
-        differing = dict(one.items() - other.items())
-        opposite = dict(other.items() - one.items())
+        differing, opposite = _differing(one, other), _differing(other, one)
         if differing and holds_secret(opposite):
             for path in differing:
                 del one[path]
