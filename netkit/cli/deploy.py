@@ -1,12 +1,23 @@
 """`netkit deploy` and `netkit rollback`."""
 
 import sys
+import time
 from dataclasses import replace
 
 from netkit import deploy
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import DeployRequest, RollbackRequest
-from netkit.cli.rollout import DECLINED, UNREACHED, agreed, changing, options_of, report_outcome, show, watched
+from netkit.cli.rollout import (
+    DECLINED,
+    UNREACHED,
+    agreed,
+    announce_wait,
+    changing,
+    options_of,
+    report_outcome,
+    show,
+    watched,
+)
 from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.model import EventHandler, weightiest
 from netkit.errors import NetkitError, Problem, UsageError
@@ -19,6 +30,7 @@ from netkit.report.history_text import outcome_text
 from netkit.terminal.ctrl_c import INTERRUPTED
 from netkit.terminal.interrupt import Interrupt
 from netkit.terminal.output import is_agreed, say
+from netkit.terminal.progress import lines
 
 NEWEST = "."
 """`--resume` without a name."""
@@ -121,6 +133,7 @@ def _resume(request: DeployRequest, deploying: Deploying, name: str) -> int:
         provenance = deploying.control.permitted(provenance, orders.plan, journal.run, orders.options)
 
     def work(on_event: EventHandler, is_stopping: Interrupt) -> Outcome:
+        announce_wait(journal)
         return deploying.resume(journal, provenance, on_event, is_stopping)
 
     ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
@@ -165,8 +178,11 @@ def _ended(request: RollbackRequest, deploying: Deploying, undone: Journal) -> b
         return False
     provenance = deploying.control.permitted(begun, orders.plan, undone.run, orders.options)
     again = request.again(f"rollback {undone.run}")
+    began_s = time.monotonic()
     with deploying.locked(undone), Interrupt(again, request.revert_s) as is_stopping:
-        outcome = deploying.end(undone, provenance)
+        announce_wait(undone)
+        with lines(lambda: f"{time.monotonic() - began_s:6.1f} s  ending run {undone.run}"):
+            outcome = deploying.end(undone, provenance)
     say(sys.stderr, outcome_text(outcome))
     if is_stopping():
         say(sys.stderr, f"not rolled back; to continue: {again}\n")

@@ -90,6 +90,13 @@ def changing(plan: Plan, options: Options) -> int:
     return sum(name in names for step in plan.steps for name in step.devices) or len(names)
 
 
+def announce_wait(journal: Journal) -> None:
+    """Print which devices an interrupted run left half done, and how long one that does not answer is waited for."""
+    if left := deploy.settling_s(journal):
+        what = f"{listed(sorted(left))}: finding out what {'it runs' if len(left) == 1 else 'they run'}"
+        say(sys.stderr, f"{what}; a device that does not answer is given up after {max(left.values()):.0f} s\n")
+
+
 def watched(
     request: RolloutRequest,
     deploying: Deploying,

@@ -6,7 +6,7 @@ from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, SessionGa
 from netkit.deploy.journal import Journal, RunSummary, history, run_folders
 from netkit.deploy.lock import LockedError, RecentRun, RecentRuns
 from netkit.deploy.model import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Options, Outcome, Phase
-from netkit.deploy.resume import refuse_unsettled
+from netkit.deploy.resume import refuse_unsettled, settling_s
 from netkit.deploy.wave import Wave, waves
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "resume",
     "rollback_options",
     "run_folders",
+    "settling_s",
     "undo",
     "waves",
 ]

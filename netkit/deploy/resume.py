@@ -40,6 +40,21 @@ def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
         raise DeployError(Problem(what, remedy))
 
 
+def settling_s(journal: Journal, clock: DeployClock = CLOCK) -> dict[str, float]:
+    """The devices that an interrupted run left drained or changed, and how long one that does not answer is asked."""
+    settle_s = journal.orders().options.settle_s
+    found: dict[str, float] = {}
+    for entry in journal.entries():
+        if entry.step in {Phase.PREFLIGHT, Phase.END}:
+            found.pop(entry.device, None)
+        elif entry.step == Phase.DRAIN:
+            found[entry.device] = settle_s
+        elif entry.step == Phase.COMMIT:
+            _, began_s = _commit_time(entry, clock)
+            found[entry.device] = max(0.0, began_s + entry.revert_s + 2 * settle_s - clock.steady_s())
+    return found
+
+
 def resume_device(
     job: Job, task: Task, entries: Sequence[JournalEntry], *, is_ending: bool = False
 ) -> DeviceOutcome | None:
@@ -55,6 +70,7 @@ def resume_device(
         if rollout.is_loaded:
             discard(job, task.name)
         return None
+    job.show(Phase.SETTLE, task.name, rollout.wave)
     try:
         if rollout.window is not None and not is_ending and _confirmed_late(rollout, rollout.window):
             return rollout.ended(rollout.done())

@@ -71,7 +71,7 @@ class Lines:
         with self._lock:
             if event.wave != self._wave and event.phase is Phase.PREFLIGHT:
                 self._wave = event.wave
-                what = f"wave {event.wave} of {event.waves}" if event.wave else "reading every device first"
+                what = _stage(event.wave, event.waves)
                 say(sys.stderr, f"{event.at_s:6.1f} s  {what}\n")
             self._phases[event.device] = event.phase
             if event.outcome is not None:
@@ -89,6 +89,13 @@ class Lines:
 
 def _line(event: DeployEvent, outcome: DeviceOutcome, number: int, total: int) -> str:
     return f"{event.at_s:6.1f} s  {number}/{total}  {shown(device_text(outcome, is_back=event.is_back))}\n"
+
+
+def _stage(wave: int, waves: int) -> str:
+    """The stage of a run. What an interrupted one left is settled before its waves are planned."""
+    if not wave:
+        return "reading every device first"
+    return f"wave {wave} of {waves}" if waves else "finding out what interrupted devices run"
 
 
 @dataclass(slots=True)
@@ -130,7 +137,7 @@ class LiveTable:
         now_s = time.monotonic()
         with self._lock:
             rows, ended = dict(self._rows), list(self.ended)
-            step = f"wave {self._wave} of {self._waves}" if self._wave else "reading every device first"
+            step = _stage(self._wave, self._waves)
             head = (
                 f"{step}   {len(ended)} of {self._total} ended, {self._failed} failed   {now_s - self._began_s:.0f} s"
             )

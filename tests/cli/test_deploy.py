@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from netkit import plan as planning
-from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Options, Outcome
+from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Options, Outcome, Phase
 from netkit.deploy.journal import Orders
 from netkit.plan.intent_diff import approval
 from netkit.project.connections import Connections
@@ -152,6 +152,23 @@ def ended(plan: Path, result: DeviceResult, exit_code: int, limit: tuple[str, ..
         Outcome(journal.run, "small", (DeviceOutcome("leaf01", result, ConfigState.INTENDED, (), 1, exit_code),))
     )
     return journal.run
+
+
+@pytest.mark.parametrize("command", [("deploy", "--resume"), ("rollback", "last")])
+def test_what_an_interrupted_run_is_waited_for_is_shown(command: tuple[str, ...], scene: Scene, tmp_path: Path) -> None:
+    nowhere(scene)
+    file = planned(scene, tmp_path / "plan.json")
+    journal = Journal.new(runs_folder("small", ""))
+    plan = planning.read(file.read_text(encoding="utf-8"), str(file))
+    intended = {name: {"startup.yaml": ""} for name in (one.name for one in plan.changed)}
+    journal.start(Orders(plan, intended, None, Options(revert_s=2, settle_s=1)))
+    journal.step(Phase.COMMIT, "leaf01", wave=1, revert_s=2)
+    journal.close()
+    done = run(*command, "--yes", "--fabric", scene.fabric)
+    shown = [line for line in done.stderr.splitlines() if "finding out what it runs; a device" in line]
+    assert [line.rpartition(" after ")[0] for line in shown] == [
+        "leaf01: finding out what it runs; a device that does not answer is given up"
+    ]
 
 
 def test_deploying_an_approved_plan_again_succeeds_without_changes(

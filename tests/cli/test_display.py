@@ -59,6 +59,14 @@ def test_the_table_has_current_and_finished_devices() -> None:
     assert "\x1b" not in drawn(table)
 
 
+def test_the_table_shows_what_an_interrupted_run_is_waited_for() -> None:
+    table = LiveTable(2)
+    table(DeployEvent(Phase.SETTLE, "leaf01", 3, 0, 0.1))
+    head, row = drawn(table).splitlines()
+    assert head.startswith("finding out what interrupted devices run   0 of 2 ended")
+    assert row.split()[:2] == ["leaf01", "finding"]
+
+
 def test_the_table_shows_a_requested_stop() -> None:
     table = LiveTable(2, lambda: True)
     assert drawn(table).splitlines()[-1].strip() == ASKED

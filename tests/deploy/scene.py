@@ -140,6 +140,7 @@ class Scene:
             gate=self.gate,
             journal=again or Journal(journal.folder, self.time.clock),
             provenance=provenance,
+            on_event=self.events.append,
             runner=SerialRunner(),
             clock=self.time.clock,
             is_stopping=self.is_stopping,
@@ -152,6 +153,7 @@ class Scene:
             connect=self.connect,
             gate=self.gate,
             journal=Journal(journal.folder, self.time.clock),
+            on_event=self.events.append,
             runner=SerialRunner(),
             clock=self.time.clock,
         )

@@ -18,7 +18,7 @@ from netkit.errors import DeployError
 from netkit.plan import UnreadDevice
 from netkit.plan.model import NarrowedRoute, Partial, ReachabilityLoss
 from tests.deploy import promise
-from tests.deploy.fake import FakeDriver, Fault
+from tests.deploy.fake import FakeDriver, Fault, Killed
 from tests.deploy.scene import OPTIONS, Scene, healthy, scene
 
 NO_CANARY = replace(OPTIONS, has_canary=False)
@@ -726,6 +726,34 @@ def test_an_exemption_of_the_first_stage_does_not_apply_to_the_second() -> None:
             for step in steps
             for name in step.devices
         ]
+
+
+@pytest.mark.parametrize("is_ending", [False, True])
+def test_an_interrupted_run_tells_how_long_a_dead_device_is_waited_for(is_ending: bool) -> None:
+    def strike(device: str, operation: str) -> None:
+        if (device, operation) == ("leaf02", "commit_config, done"):
+            raise Killed
+
+    with scene() as found:
+        found.strike = strike
+        journal = found.journal()
+        with pytest.raises(Killed):
+            found.apply(journal, limit=("leaf01", "leaf02"))
+        journal.close()
+        found.strike = lambda _device, _operation: None
+        found.devices["leaf02"].faults.append(Fault("open", "unreachable", 1000))
+        found.wait(10)
+        ((device, most_s),) = deploy.settling_s(journal, found.time.clock).items()
+        assert (device, most_s) == ("leaf02", 120 + 2 * 20 - 10)
+        found.events.clear()
+        began_s = found.time.now_s
+        (found.end if is_ending else found.resume)(journal)
+        first, last = (next(one for one in found.events if one.phase is phase) for phase in (Phase.SETTLE, Phase.END))
+        assert [(one.device, one.outcome is None) for one in (first, last)] == [("leaf02", True), ("leaf02", False)]
+        assert first.at_s == 0.0
+        assert most_s <= last.at_s <= most_s + OPTIONS.poll_s
+        assert found.time.now_s >= began_s + most_s
+        assert deploy.settling_s(journal, found.time.clock) == {}
 
 
 def test_a_resumed_run_knows_which_sessions_its_first_part_took_down() -> None:
