@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from netkit import design
@@ -18,6 +19,8 @@ from netkit.platforms.config import Files
 from netkit.render import Engine, render
 
 Path = tuple[str, ...]
+Trial = tuple[int, Values, Mapping[str, list[Row]]]
+"""The number of changes, with the values and tables of the intent."""
 SAMPLES = 2
 """Devices of each role that are rendered to compare choices."""
 
@@ -32,7 +35,7 @@ class Choice:
 
 def fitted(source: Adoption, proposal: FoundIntent, files: Mapping[str, Files], engine: Engine) -> FoundIntent:
     """Return the proposal with the alternatives that differ least from what the devices run."""
-    values, fabric, tables = proposal.values, proposal.fabric, dict(proposal.tables)
+    values, fabric, tables = proposal.values, proposal.fabric, proposal.tables
     sample = _sample(fabric, proposal.placement, files)
     known: dict[object, int] = {}
 
@@ -53,23 +56,46 @@ def fitted(source: Adoption, proposal: FoundIntent, files: Mapping[str, Files], 
             continue
         if not least:
             break
-        tried = {repr(_at(values, choice.path)): (least, values, tables, fabric)}
+        tried = {repr(_at(values, choice.path)): (least, values, tables)}
         for alternative in choice.alternatives:
             if repr(alternative) in tried:
                 continue
+            changed, rows = values, tables
             if choice.path[0] == "tables":
-                changed, rows = values, {**tables, "devices": _with_version(tables, choice.path[1:], alternative)}
+                rows = {**tables, "devices": _with_version(tables, choice.path[1:], alternative)}
             else:
-                changed, rows = _with(values, choice.path, alternative), tables
-            try:
-                other = designed(source, changed, rows)
-            except NetkitError:
-                continue
-            tried[repr(alternative)] = distance(other), changed, rows, other
-        least, values, tables, fabric = min(tried.values(), key=lambda one: one[0])
+                changed = _with(values, choice.path, alternative)
+            is_release = choice.path[0] == "switches"
+            with suppress(NetkitError):
+                other = _with_release(fabric, changed, choice.path) if is_release else designed(source, changed, rows)
+                tried[repr(alternative)] = distance(other), changed, rows
+        (least, values, tables), fabric = _best(source, fabric, tried.values())
     guesses = (*proposal.guesses, *_versions(values, tables, named))
     intent = validated(values, tables)
     return replace(proposal, values=values, tables=tables, intent=intent, fabric=fabric, guesses=guesses)
+
+
+def _best(source: Adoption, fabric: Fabric, tried: Collection[Trial]) -> tuple[Trial, Fabric]:
+    """The least different of several choices that the design accepts, with its fabric; the first has the fabric."""
+    first = next(iter(tried))
+    for one in sorted(tried, key=lambda trial: trial[0]):
+        if one is first:
+            break
+        with suppress(NetkitError):
+            return one, designed(source, *one[1:])
+    return first, fabric
+
+
+def _with_release(fabric: Fabric, values: Values, path: Path) -> Fabric:
+    """The fabric with another release of a tier, without a design of all cables and numbers, which stay."""
+    role, platform, version = path[1], _at(values, (*path[:-1], "platform")), str(_at(values, path))
+    return replace(
+        fabric,
+        switches=tuple(
+            replace(one, version=version) if (one.role, one.platform) == (role, platform) else one
+            for one in fabric.switches
+        ),
+    )
 
 
 def _with_version(tables: Mapping[str, list[Row]], system: Path, version: object) -> list[Row]:
