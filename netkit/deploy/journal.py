@@ -307,6 +307,28 @@ class Journal:
             return False
         return outcome.has_changes and not any(other.is_undoing(self.run) for other in self._newer())
 
+    def superseded(self) -> str:
+        """The later run since which it is known again what all devices run that an unfinished one was to change.
+
+        Empty while one of them may still be drained, and for a run that has finished.
+        """
+        if self.outcome() is not None or self.drained():
+            return ""
+        orders = self.orders()
+        limit = orders.options.limit
+        left = {one.name for one in orders.plan.changed if limit is None or one.name in limit}
+        ended = {entry.device: entry.outcome.state for entry in self.entries() if entry.outcome is not None}
+        left -= {name for name, state in ended.items() if state in {ConfigState.INTENDED, ConfigState.AS_BEFORE}}
+        for other in self._newer():
+            with suppress(DeployError):
+                outcome = other.outcome()
+                left -= (
+                    {one.device for one in outcome.devices if one.state is ConfigState.INTENDED} if outcome else set()
+                )
+            if orders.plan.changed and not left:
+                return other.run
+        return ""
+
     def is_undoing(self, run: str) -> bool:
         """Whether this run rolls another one back; False if it is damaged."""
         try:
@@ -431,6 +453,8 @@ class RunSummary:
     """None: the run has not finished, and can be resumed."""
     provenance: tuple[Provenance, ...] = ()
     """Its start, and each time it was resumed."""
+    superseded: str = ""
+    """The later run because of which this unfinished one need not be resumed."""
     damage: NetkitError | None = None
     """Why a run that had begun cannot be read; the other fields are then meaningless."""
 
@@ -481,9 +505,10 @@ def _summaries(root: Path) -> Iterator[RunSummary]:
         journal = Journal(folder)
         try:
             orders, outcome, entries = journal.orders(), journal.outcome(), journal.entries()
+            superseded = journal.superseded()
         except NetkitError as error:
             if (folder / JOURNAL).exists() or (folder / OUTCOME).exists():  # without them it was killed before it began
                 yield RunSummary(folder.name, "", 0.0, None, damage=error)
             continue
         began_s = entries[0].at_s if entries else 0.0
-        yield RunSummary(folder.name, orders.plan.fabric, began_s, outcome, known_provenance(journal))
+        yield RunSummary(folder.name, orders.plan.fabric, began_s, outcome, known_provenance(journal), superseded)

@@ -53,4 +53,6 @@ def unfinished_run(folder: Path) -> Journal:
 
 def is_unfinished(folder: Path, run: RunSummary) -> bool:
     """Whether a run can be resumed, or failed and is not rolled back yet."""
-    return run.outcome is None or Journal(folder / run.run).is_to_be_undone()
+    if run.outcome is None:
+        return not run.superseded
+    return Journal(folder / run.run).is_to_be_undone()

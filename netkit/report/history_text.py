@@ -116,7 +116,7 @@ def shown_lines(text: str) -> str:
 def rows(runs: Iterable[RunSummary]) -> Iterator[tuple[str, ...]]:
     for one in runs:
         by = _provenance_cells(one.provenance[0]) if one.provenance else ("",) * 6
-        yield one.run, _when(one.began_s), *by, DAMAGED if one.damage else _result(one.outcome), _devices(one.outcome)
+        yield one.run, _when(one.began_s), *by, DAMAGED if one.damage else _result(one), _devices(one.outcome)
 
 
 def _provenance_cells(one: Provenance) -> tuple[str, ...]:
@@ -146,7 +146,9 @@ def run_text(journal: Journal, names: Container[str] | None = None) -> str:
     parts.append(shown_lines("\n".join(_who(journal.provenance(), orders.options))))
     if undoes := journal.undoes():
         parts.append(f"it rolls back run {undoes}\n")
-    if outcome is None:
+    if outcome is None and (later := journal.superseded()):
+        parts.append(f"it has not finished; since run {later} it is known what its devices run\n")
+    elif outcome is None:
         parts.append("it has not finished; `netkit deploy --resume` continues it, `netkit rollback` undoes it\n")
     else:
         parts.append(outcome_text(outcome))
@@ -212,9 +214,10 @@ def _not_ended(entries: Sequence[JournalEntry], ended: Container[str]) -> Iterat
             yield name, "–", str(DeviceResult.NOT_STARTED), str(ConfigState.AS_BEFORE), ""
 
 
-def _result(outcome: Outcome | None) -> str:
+def _result(one: RunSummary) -> str:
+    outcome = one.outcome
     if outcome is None:
-        return "not finished"
+        return f"superseded by {one.superseded}" if one.superseded else "not finished"
     return "done" if outcome.exit_code == 0 else f"stopped: {outcome.stopped}" if outcome.stopped else "failed"
 
 
@@ -232,6 +235,6 @@ def _when(seconds: float) -> str:
 def entry(one: RunSummary) -> dict[str, object]:
     """A summary of a run as plain values."""
     counted = {} if one.outcome is None else {device.device: str(device.result) for device in one.outcome.devices}
-    result = DAMAGED if one.damage else _result(one.outcome)
+    result = DAMAGED if one.damage else _result(one)
     head = {"run": one.run, "fabric": one.fabric, "began_s": one.began_s, "result": result, "devices": counted}
     return head | {"provenance": [start.plain() for start in one.provenance]}

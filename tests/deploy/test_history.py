@@ -8,7 +8,8 @@ import pytest
 
 from netkit import deploy
 from netkit.deploy import Approval, Journal, Provenance
-from netkit.errors import DeployError
+from netkit.errors import DeployError, UsageError
+from netkit.project.runs import unfinished_run
 from netkit.report import history_text as history
 from netkit.terminal.output import write_json
 from tests.deploy.fake import Fault, Killed
@@ -67,6 +68,44 @@ def test_a_killed_run_lists_the_devices_it_had_started() -> None:
             "leaf03": ["–", "not started", "as before"],
         }
         assert listed(found)[0][-2:] == ("not finished", "")
+
+
+@pytest.mark.parametrize("operation", ["commit_config, done", "drain, done"])
+def test_an_unfinished_run_is_superseded_once_later_runs_have_changed_its_devices(operation: str) -> None:
+    """But not while a device may still be drained."""
+
+    def strike(device: str, performed: str) -> None:
+        if (device, performed) == ("spine01", operation):
+            raise Killed
+
+    with scene("asn") as found:
+        found.strike = strike
+        journal = found.journal()
+        with pytest.raises(Killed):
+            found.apply(journal, has_drain=operation.startswith("drain"), has_canary=False)
+        journal.close()
+        found.strike = lambda _device, _operation: None
+        found.wait(500)
+        found.devices["spine01"].is_drained = False
+        ended = {entry.device for entry in journal.entries() if entry.outcome is not None}
+        first, *others = (name for step in found.plan.steps for name in step.devices if name not in ended)
+        assert found.apply(limit=(first,)).exit_code == 0
+        assert unfinished_run(found.root).run == journal.run
+        later = found.journal()
+        assert found.apply(later, limit=tuple(others)).exit_code == 0
+        is_drained = operation.startswith("drain")
+        assert [row[-2] for row in listed(found)] == [
+            "done",
+            "done",
+            "not finished" if is_drained else f"superseded by {later.run}",
+        ]
+        shown = history.run_text(journal).splitlines()
+        if is_drained:
+            assert unfinished_run(found.root).run == journal.run
+        else:
+            assert f"it has not finished; since run {later.run} it is known what its devices run" in shown
+            with pytest.raises(UsageError, match="no run is left"):
+                unfinished_run(found.root)
 
 
 GIVEN = Approval("bob@example.net", 1_000_000.0, 1_086_400.0, "0" * 32, "SHA256:abc", "the text")
