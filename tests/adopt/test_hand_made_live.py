@@ -2,10 +2,8 @@
 
 import json
 import shutil
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +13,14 @@ import yaml
 from netkit.design import Fabric
 from netkit.intent import csv_table
 from netkit.intent.model import CableEntry
-from netkit.lab.folder import LabFolder, ask_keeper
+from netkit.lab.folder import LabFolder
 from netkit.project.project import Project
 from netkit.truth.source import exported
 from tests import intents
 from tests.adopt.by_hand import BY_HAND, MIN_BYTES
 from tests.cli.site import Site
 from tests.command import run
-from tests.deploy.rolling import INTERVAL_S, addresses, pair_call
+from tests.deploy.rolling import addresses, lossless_calls
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 from tests.lanes import daily
 from tests.platforms.samples import files_of
@@ -194,7 +192,7 @@ def test_numbers_change_and_nothing_else(booted: tuple[Nos, Fabric, RunningLab],
         section[number.where[-1]] = number.new
         write_fabric(own, values)
         before = configurations(nos, lab, fabric)
-        with calls(lab, fabric):
+        with lossless_calls(lab, addresses(fabric)):
             deployed = site.real(own, "deploy", on_lab, "--yes", "--watch", "1", *number.accepted)
         assert deployed.returncode == 0, deployed.stdout + deployed.stderr
         old, new = (number.line.format(one // number.unit) for one in (number.old, number.new))
@@ -227,18 +225,3 @@ def is_heard(lab: RunningLab, fabric: Fabric, folder: Path) -> bool:
     shutil.rmtree(folder)
     ends = {frozenset({(row["device"], row["port"]), (row["peer"], row["peer_port"])}) for row in heard}
     return all(frozenset({(link.device, link.port), (link.peer, link.peer_port)}) in ends for link in fabric.links())
-
-
-@contextmanager
-def calls(lab: RunningLab, fabric: Fabric) -> Iterator[None]:
-    """Send between all addresses during the block, and expect every answer."""
-    pairs = [pair_call(pair) for pair in addresses(fabric)]
-    keeper = LabFolder(lab.home / lab.name)
-    ask_keeper(keeper, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(call) for call in pairs])
-    try:
-        time.sleep(1)
-        yield
-    finally:
-        heard = ask_keeper(keeper, "end-calls")["heard"]
-    assert len(heard) == len(pairs) > 1
-    assert [one for one in heard if one["problem"] or one["gaps"]] == []

@@ -6,6 +6,7 @@ that the model loses in a state may lose packets from then on, all others lose n
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
@@ -19,7 +20,7 @@ from netkit.plan.model import Step
 from netkit.platforms.compare import apply
 from tests import intents
 from tests.cli.site import Site
-from tests.lab.running import write_fabric
+from tests.lab.running import RunningLab, write_fabric
 from tests.plan.replay import Address, Pair, Transition
 from tests.platforms.samples import files_of
 
@@ -188,3 +189,18 @@ def pair_call(pair: Pair) -> TrafficPair:
     """The ping between two addresses."""
     (host, rail, address), (to_host, to_rail, to_address) = sorted(pair)
     return TrafficPair(f"{host}:{rail} {address} – {to_host}:{to_rail} {to_address}", host, rail, address, to_address)
+
+
+@contextmanager
+def lossless_calls(lab: RunningLab, pairs: Iterable[Pair]) -> Iterator[None]:
+    """Send between pairs of addresses during the block, and expect every answer."""
+    calls = [pair_call(pair) for pair in pairs]
+    keeper = LabFolder(lab.home / lab.name)
+    ask_keeper(keeper, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(call) for call in calls])
+    try:
+        time.sleep(1)
+        yield
+    finally:
+        heard = ask_keeper(keeper, "end-calls")["heard"]
+    assert len(heard) == len(calls) > 1
+    assert [one for one in heard if one["problem"] or one["gaps"]] == []
