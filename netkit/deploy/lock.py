@@ -160,6 +160,8 @@ class RecentRun:
     """None: the run has not finished."""
     is_running: bool | None = False
     """None: it has not finished, and this machine does not know whether it is running."""
+    superseded: str = ""
+    """The later run since which it is known what the devices of this unfinished one run."""
     wave: int = 0
     waves: int = 0
     """Of an unfinished run, if known."""
@@ -219,6 +221,7 @@ def _read(folder: Path, *, runs: bool | None) -> RecentRun:
     journal = Journal(folder)
     try:
         entries, outcome = journal.entries(), journal.outcome()
+        superseded = journal.superseded() if runs is False else ""
     except NetkitError as error:
         return RecentRun(folder.name, damage=str(error))
     ended, begun = _progress(entries)
@@ -232,6 +235,7 @@ def _read(folder: Path, *, runs: bool | None) -> RecentRun:
         provenance=known_provenance(journal),
         outcome=outcome,
         is_running=runs if is_open else False,
+        superseded=superseded,
         wave=last.wave if is_open and last is not None else 0,
         waves=int(last.note) if is_open and last is not None and last.note.isdecimal() else 0,
         results=Counter(str(one.result) for one in devices),

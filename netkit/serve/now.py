@@ -396,6 +396,8 @@ def _result(one: RecentRun) -> tuple[str, str]:
     """The state of a run as a keyword and as a text."""
     if one.damage:
         return "unknown", f"cannot be read: {one.damage}"
+    if one.superseded:
+        return "superseded", f"superseded by {one.superseded}"
     if one.outcome is None:
         if one.is_running is None:
             return "unknown", "not finished; this machine cannot see whether it still runs"

@@ -360,7 +360,7 @@ def _open_cause() -> Schema:
 
 
 def _deploy() -> Schema:
-    states = ["running", "unfinished", "unknown", "done", "failed"]
+    states = ["running", "unfinished", "superseded", "unknown", "done", "failed"]
     return _object(
         **dict.fromkeys(("run", "text", "who", "what", "reason", "commit"), TEXT),
         state={"type": "string", "enum": states},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from netkit import deploy
-from netkit.deploy import Approval, Journal, Provenance
+from netkit.deploy import Approval, Journal, Provenance, RecentRuns
 from netkit.errors import DeployError, UsageError
 from netkit.project.runs import unfinished_run
 from netkit.report import history_text as history
@@ -100,6 +100,8 @@ def test_an_unfinished_run_is_superseded_once_later_runs_have_changed_its_device
             "not finished" if is_drained else f"superseded by {later.run}",
         ]
         shown = history.run_text(journal).splitlines()
+        (recent,) = (one for one in RecentRuns(found.root, found.fabric.name).read(3) if one.run == journal.run)
+        assert recent.superseded == ("" if is_drained else later.run)
         if is_drained:
             assert unfinished_run(found.root).run == journal.run
         else:
