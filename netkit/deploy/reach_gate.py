@@ -6,7 +6,7 @@ neighbours allows. At a network beside the rails, hosts ping its gateway.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 from typing import Protocol, TypeVar
 
@@ -28,7 +28,7 @@ FEWEST_ABOVE, MOST_ABOVE = 8, 16
 """Probing hosts below a spine or core: one of each unit, more where there are few units."""
 MOST_NICS = 32
 """Probing NICs of all hosts together; each rail is among them."""
-MOST_NAMED, MOST_SILENT = 5, 2
+MOST_NAMED = 5
 LONGEST_S = 20.0
 """By then routes have arrived over established sessions; hosts are not left without a path for longer."""
 DRAINED_S = 3.0
@@ -59,8 +59,6 @@ class Answered:
     source_v6: Address = ""
     whole: tuple[Address, ...] = ()
     """The hosts among those that answered packets of the whole MTU."""
-    silent: Mapping[Address, str] = field(default_factory=dict)
-    """Who did not answer at the address that its NIC has."""
 
     def source_to(self, target: Address) -> Address:
         return self.source_v6 if ":" in target else self.source
@@ -114,10 +112,7 @@ class ReachGate:
             return replace(first.others, sample=first.sample(answers=BEFORE.dump_python(answers)), is_blank=is_blank)
         kept = BEFORE.validate_python(first.kept.get("answers", {}))
         limit_s = DRAINED_S if question.moment is Moment.DRAINED else min(LONGEST_S, first.left_s)
-        answer = self._await_answers(self._expected(question, kept), first, limit_s)
-        if not answer.is_healthy or question.moment is not Moment.AFTER:
-            return answer
-        return replace(answer, reasons=(*answer.reasons, *self._still_silent(question, kept)))
+        return self._await_answers(self._expected(question, kept), first, limit_s)
 
     def _before(self, switch: Switch, lost: Container[tuple[Address, Address]]) -> dict[str, dict[str, Answered]]:
         """Which addresses answer which, among those the hosts have and those they will have.
@@ -137,7 +132,6 @@ class ReachGate:
             if one.address
         }
         self._bare |= states.keys() - {name for name, _ in have}
-        there = {address for addresses in have.values() for address in addresses}
         names: dict[tuple[str, str], dict[Address, str]] = {}
         moved: set[Address] = set()
         """Addresses of NICs that have others now: nothing answers there any more, or not yet."""
@@ -169,7 +163,6 @@ class ReachGate:
                     },
                     one.address_v6,
                     tuple(to for to in one.whole if names[name, one.interface][to] not in {LEAF, GATEWAY}),
-                    {to: word for to, word in names[name, one.interface].items() if to in there - {*one.answers}},
                 )
                 for one in rails
                 if one.interface in wanted[name]
@@ -209,30 +202,6 @@ class ReachGate:
             }
             for name, rails in before.items()
         }
-
-    def _still_silent(self, question: GateQuestion, before: Before) -> Iterator[str]:
-        """Yield which pairs do not reach each other, although they are predicted to, and did not before either."""
-        prediction = question.prediction
-        if prediction is None:
-            return
-        calls = {
-            name: {
-                interface: [to for to in one.silent if prediction.reaches(one.source_to(to), to)]
-                for interface, one in rails.items()
-            }
-            for name, rails in before.items()
-        }
-        called = {name: rails for name, rails in calls.items() if any(rails.values())}
-        found = [
-            f"{name} {one.interface} to {before[name][one.interface].silent[to]}"
-            for name, states in self._states(called).items()
-            for one in states
-            for to in called[name][one.interface]
-            if to not in one.answers
-        ]
-        if found:
-            pairs = f"{len(found)} pairs of NICs do" if len(found) > 1 else "a pair of NICs does"
-            yield f"{pairs} not reach each other, and did not before: {', '.join(found[:MOST_SILENT])}"
 
     def _losing(self, device: str) -> Callable[[Address, Address, str], bool]:
         """A test for pairs with an address that the changed leaf stops serving, on a host not yet renumbered."""

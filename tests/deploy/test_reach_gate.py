@@ -152,21 +152,6 @@ def test_a_leaf_whose_hosts_are_reachable_as_before_is_healthy() -> None:
     assert bed.ask(Moment.WATCHED, sample=before.sample).is_healthy
 
 
-def test_pairs_that_were_silent_before_are_reported_if_they_should_reach_each_other() -> None:
-    bed, (host, interface) = Bed(), next(iter(ADDRESSES))
-    source, targets = ADDRESSES[host, interface], far_of(LEAF, host, interface)
-    target = next(iter(targets))
-    bed.apart = {(source, target)}
-    before = bed.ask(Moment.BEFORE)
-    note = f"a pair of NICs does not reach each other, and did not before: {host} {interface} to {targets[target]} "
-    (others, found) = bed.after(before.sample, prediction=Model(set())).reasons
-    assert (others, found.rpartition(" ")[0] + " ") == ("sample 'mine'", note)
-    assert bed.after(before.sample, prediction=Model({target})).reasons == ("sample 'mine'",)
-    assert bed.after(before.sample).reasons == ("sample 'mine'",)
-    bed.apart = set()
-    assert bed.after(before.sample, prediction=Model(set())).reasons == ("sample 'mine'",)
-
-
 def test_hosts_ping_the_gateway_of_a_network_beside_the_rails() -> None:
     beside = intents.fabric({**intents.values(), "networks": [intents.storage()]})
     bed = Bed(fabric=beside)
