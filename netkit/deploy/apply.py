@@ -256,7 +256,8 @@ def _others(undone: Journal, names: tuple[str, ...], read: ReadOthers) -> planni
     def others() -> Mapping[str, Running | Unreachable]:
         found, runs = dict(read(names)), undone.folder.parent
         missed = [name for name in names if not isinstance(found.get(name), Running)]
-        known: dict[str, Running | None] = {**last_known(runs, missed)}
+        as_intended = {one.name for one in undone.orders().plan.devices if one.is_unchanged}
+        known: dict[str, Running | None] = {**last_known(runs, [name for name in missed if name not in as_intended])}
         known |= {name: running for name in missed if (running := undone.before(name)) is not None}
         known |= left_since(undone.run, runs, missed)
         return found | {name: running for name, running in known.items() if running is not None}

@@ -221,7 +221,7 @@ def _read(folder: Path, *, runs: bool | None) -> RecentRun:
     journal = Journal(folder)
     try:
         entries, outcome = journal.entries(), journal.outcome()
-        superseded = journal.superseded() if runs is False else ""
+        superseded = journal.superseded() if outcome is None and runs is False else ""
     except NetkitError as error:
         return RecentRun(folder.name, damage=str(error))
     ended, begun = _progress(entries)

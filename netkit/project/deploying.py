@@ -1,6 +1,6 @@
 """Runs on the devices of a project: the same steps for a script and for a person at a terminal."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
@@ -240,13 +240,12 @@ class Deploying:
         def others(names: tuple[str, ...]) -> Mapping[str, Running | Unreachable]:
             known: dict[str, Running | Unreachable] = {}
             if options.is_backward:
-                # The run has just read the devices of its plan.
-                plan = undone.orders().plan
-                known = {missed.name: Unreachable(missed.reason) for missed in plan.unreachable}
-                names = tuple(name for name in names if name not in known and plan.device(name) is None)
+                known, names = self._unread_of(undone, names)
             if self.here is not None:
                 names = tuple(name for name in names if name in self.here)
-            return known | dict(read(self.devices, names, self.project.feedback, self.project.processes))
+            # In a fleet, and after a run, other threads are there: no process may be forked.
+            processes = 1 if options.is_backward or self.here is not None else self.project.processes
+            return known | dict(read(self.devices, names, self.project.feedback, processes))
 
         def found(limit: Collection[str] | None = None) -> RollbackPlan:
             return deploy.plan_rollback(undone, self.project.fabric, self.devices.connect, limit, others)
@@ -254,6 +253,19 @@ class Deploying:
         back = found()
         options = self.limited(options, limit, back[0])
         return back if options.limit is None else found(options.limit), options
+
+    def _unread_of(
+        self, undone: Journal, names: Sequence[str]
+    ) -> tuple[dict[str, Running | Unreachable], tuple[str, ...]]:
+        """What a run that has just ended could not read, and the switches that it did not read.
+
+        It has read what it leaves alone and what it had begun with; hosts do not carry traffic of others.
+        """
+        plan, fabric = undone.orders().plan, self.project.fabric
+        known: dict[str, Running | Unreachable] = {one.name: Unreachable(one.reason) for one in plan.unreachable}
+        seen = {one.name for one in plan.devices if one.is_unchanged or undone.before(one.name) is not None}
+        left = (name for name in names if name not in known and name not in seen)
+        return known, tuple(name for name in left if isinstance(fabric.device(name), Switch))
 
     def undo(
         self,

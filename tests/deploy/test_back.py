@@ -2,18 +2,20 @@
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from netkit import deploy
 from netkit import plan as planning
-from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Outcome
+from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Options, Outcome
 from netkit.errors import DeployError, Problem, UsageError
 from netkit.plan import Plan, Running, Unreachable
+from netkit.project import deploying as deploying_module
 from netkit.project.deploying import Deploying
 from netkit.project.project import Project
 from netkit.project.runs import unfinished_run
@@ -143,6 +145,31 @@ def test_the_way_back_of_a_limited_run_takes_the_other_devices_as_they_are_now(h
         partial = back().partial
         assert back().gone if how == "changed" else partial is not None and partial.is_unread
         assert not back().unknown
+
+
+@pytest.mark.parametrize("is_automatic", [True, False])
+def test_an_automatic_rollback_reads_only_switches_that_its_run_did_not_read(
+    monkeypatch: pytest.MonkeyPatch, *, is_automatic: bool
+) -> None:
+    with scene("summaries") as found:
+        journal, asked = found.journal(), list[str]()
+        found.apply(journal, limit=("leaf01",), is_disruptive_allowed=True)
+
+        def read(_devices: object, names: Sequence[str], *_more: object) -> Mapping[str, Running]:
+            asked.extend(names)
+            return {name: Running(dict(found.devices[name].running)) for name in names}
+
+        monkeypatch.setattr(deploying_module, "read", read)
+        project = SimpleNamespace(fabric=found.fabric, feedback=None, processes=1)
+        deploying = Deploying(
+            cast("Any", project), cast("Any", SimpleNamespace(connect=found.connect)), cast("Any", None)
+        )
+        options = deploy.rollback_options(journal) if is_automatic else Options()
+        (plan, _, _), _ = deploying.plan_rollback(journal, options, "")
+        assert [one.name for one in plan.devices] == ["leaf01"]
+        changed = {one.name for one in found.plan.changed}
+        others = found.devices.keys() - {"leaf01"}
+        assert set(asked) == ({name for name in others & changed if "gpu" not in name} if is_automatic else others)
 
 
 def test_a_device_changed_since_the_run_is_refused_with_a_remedy_that_helps() -> None:
