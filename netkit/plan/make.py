@@ -33,7 +33,7 @@ from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES, SEPARATOR
 from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 from netkit.platforms.secrets import masked_line
-from netkit.routing.designed import router_of
+from netkit.routing.designed import prefixes_of, router_of
 
 Known = MutableMapping[str, str]
 """Pairs of texts already compared equal, and the digest of their content: see netkit.plan.serial."""
@@ -414,7 +414,8 @@ def _planned(
     routing = None if isinstance(device, Switch) and device.access else _routing(device, model, found, touched)
     if left := tuple(f"{device.name}:{interface}" for interface in _rails_left(routing)):
         touched = replace(touched, hosts=(device.name,), gpus=(*touched.gpus, *left), is_disruptive=True)
-    doubts = routing.running.doubtful_lines() if routing else ()
+    running = routing.running if routing else HostRoutes()
+    doubts = running.doubtful_lines(prefixes_of(fabric)) if isinstance(running, Router) else running.doubtful_lines()
     if unmodelled := tuple(dict.fromkeys(map(masked_line, doubts))):
         some = "; ".join(unmodelled[:MOST_NAMED])
         warnings = (*warnings, f"the order does not know what this does to routes ({len(unmodelled)}): {some}")

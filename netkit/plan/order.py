@@ -41,7 +41,7 @@ from netkit.platforms.compare import natural
 from netkit.platforms.routing import Aggregate, BgpNeighbor, HostRoutes, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
 from netkit.routing.address import End
-from netkit.routing.designed import host_of, router_of
+from netkit.routing.designed import host_of, prefixes_of, router_of
 from netkit.routing.route_policy import network_address, number_of, prefix_of
 
 ROLES = (*SWITCH_ROLES, "host")
@@ -330,10 +330,11 @@ class Order:
 
     def _doubtful(self, routers: Mapping[str, Sequence[Router]]) -> Iterator[tuple[str, Sequence[Router]]]:
         """Yield spines with lines outside the model, as they are if those hold back every route."""
+        prefixes = [one for fabric in (*self._before, self._fabric) for one in prefixes_of(fabric)]
         for switch in self._fabric.switches:
             if switch.role != "leaf" and switch.name in self._routing:
                 found = routers[switch.name]
-                cautious = [one.without_sessions() if any(one.doubtful_lines()) else one for one in found]
+                cautious = [one.without_sessions() if any(one.doubtful_lines(prefixes)) else one for one in found]
                 if cautious != list(found):
                     yield switch.name, cautious
 

@@ -27,6 +27,8 @@ FAMILY_WORDS: Mapping[Version, str] = {4: "ip", 6: "ipv6"}
 """The first word of lines of a family, such as `ipv6 prefix-list`."""
 EXTERNAL = 0
 DISCARDS = frozenset({"blackhole", "null0", "reject"})
+ROUTE_OPTIONS = re.compile(r"(?:tag \d+ )?(\d+ )?(?:tag \d+ )?(?:name \S+ )?")
+"""Of a static route: its distance, and what does nothing to it."""
 DEFAULT_ALLOWAS_IN = 3
 EBGP_DISTANCE = 20
 """Of FRR; static routes with a greater distance are not used beside those of BGP."""
@@ -124,11 +126,12 @@ def aggregate_words(aggregate: Aggregate) -> str:
 
 
 def static_route(words: Sequence[str], version: Version = 4, bgp_distance: int = EBGP_DISTANCE) -> RouterRoute | None:
-    """Parse `PREFIX NEXT-HOP [distance]`, the syntax of FRR and EOS; None for anything else."""
+    """Parse `PREFIX NEXT-HOP [distance] [tag N] [name X]`, the syntax of FRR and EOS; None for anything else."""
     prefix = network(words[0], version) if len(words) > 1 and "/" in words[0] else None
-    if prefix is None or (words[2:] and (len(words) > 3 or not words[2].isdecimal())):
+    options = ROUTE_OPTIONS.fullmatch("".join(f"{word} " for word in words[2:]))
+    if prefix is None or options is None:
         return None
-    is_floating = bool(words[2:]) and int(words[2]) > bgp_distance
+    is_floating = int(options[1] or 0) > bgp_distance
     if words[1].lower() in DISCARDS:
         return RouterRoute(prefix, is_floating=is_floating)
     return RouterRoute(prefix, words[1], is_floating) if (":" in words[1]) == (version == 6) else None

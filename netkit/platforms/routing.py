@@ -7,17 +7,16 @@ Each platform parses its configuration into a `Router`, whoever wrote the config
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_network
 
 from netkit.platforms.config import Path
 
 NO_MAP = ""
-FILTER = re.compile(
-    r"(?:prefix|distribute|filter)[-_]list|[-_]map\b|redistribute|allowas|allow-my-asn"
-    r"|^ip(?:v6)? route (?!vrf |0\.0\.0\.0/0 |::/0 )",
-    re.IGNORECASE,
-)
+FILTER = re.compile(r"(?:prefix|distribute|filter)[-_]list|[-_]map\b|redistribute|allowas|allow-my-asn", re.IGNORECASE)
 """In the lines of any NOS that hold back routes or add some."""
+STATIC_WORDS = ("ip route ", "ipv6 route ")
+STATIC = re.compile(r"ip(?:v6)? route (?!vrf )(\S+)(?!.* vrf )")
+"""A static route of the default VRF, with its prefix."""
 IpAddress = IPv4Address | IPv6Address
 IpInterface = IPv4Interface | IPv6Interface
 IpNetwork = IPv4Network | IPv6Network
@@ -154,8 +153,8 @@ class Router:
         v6 = self.v6 and replace(self.v6, neighbors=(), external=())
         return replace(self, neighbors=(), external=(), v6=v6)
 
-    def doubtful_lines(self) -> Iterator[str]:
-        """Yield the lines in use that may hold routes back or add some, and that this model cannot express."""
+    def doubtful_lines(self, prefixes: Collection[IpNetwork]) -> Iterator[str]:
+        """Yield the lines in use that may hold back routes to these prefixes or add some, and are not in this model."""
         for side in (*self.neighbors, *self.external):
             if side.is_active and self.asn == side.remote_asn != 0 and not self._denies_all(side.inbound):
                 yield f"neighbor {side.address or side.interface}: internal BGP"
@@ -169,39 +168,39 @@ class Router:
             for name in dict.fromkeys(side.outbound for side in self.sessions):
                 repeating = (clause for clause in self.route_maps.get(name, ()) if clause.repeats)
                 yield from (f"route-map {name} {clause.number}: last-as beside allowas-in" for clause in repeating)
-        for route in set(self.static).difference(self.installed_static()):
-            if route.prefix.prefixlen:
+        installed = set(self.installed_static())
+        for route in self.static:
+            if route not in installed and _is_among(route.prefix, prefixes):
                 yield f"static route {route.prefix} via {route.via}: its next hop is not known here"
-        yield from filter(FILTER.search, self.unknown)
+        yield from (line for line in self.unknown if _may_route(line, prefixes))
         if self.v6:
-            yield from self.v6.doubtful_lines()
+            yield from self.v6.doubtful_lines(prefixes)
 
     def _denies_all(self, route_map: str) -> bool:
-        """Whether a filter lets no route pass, whatever the neighbor announces. Internal BGP requires none."""
-        return route_map != NO_MAP and not any(clause.is_permit for clause in self.route_maps.get(route_map, ()))
+        """Whether a filter lets no route pass, whatever the neighbor announces. Without a definition, EOS permits."""
+        return route_map in self.route_maps and not any(clause.is_permit for clause in self.route_maps[route_map])
 
     def installed_static(self) -> tuple[RouterRoute, ...]:
         """The static routes whose next hop is connected, or behind one that is: FRR installs no others.
 
         It also finds next hops by routes of BGP, which are not considered.
         """
-        known = [one.network for name, one in self.addresses if name not in self.down]
+        ports = ({name for name, _ in self.addresses} | {side.interface for side in self.neighbors}) - self.down
+        known = {one.network for name, one in self.addresses if name not in self.down}
         found: list[RouterRoute] = []
-        left = list(self.static)
-        while more := [route for route in left if self._is_resolved(route.via, known)]:
+        left = self.static
+        while left:
+            lengths = {one.prefixlen for one in known}
+            tried = [
+                (route, not route.via or route.via in ports or _is_behind(route.via, known, lengths)) for route in left
+            ]
+            more = [route for route, is_resolved in tried if is_resolved]
+            if not more:
+                break
             found += more
-            left = [route for route in left if route not in more]
-            known += (route.prefix for route in more if route.prefix.prefixlen)
+            left = tuple(route for route, is_resolved in tried if not is_resolved)
+            known.update(route.prefix for route in more if route.prefix.prefixlen)
         return tuple(found)
-
-    def _is_resolved(self, via: str, known: Collection[IpNetwork]) -> bool:
-        """Whether the next hop of a static route, an address or an interface, is in one of these networks."""
-        try:
-            address = ip_address(via)
-        except ValueError:
-            names = {name for name, _ in self.addresses} | {side.interface for side in self.neighbors}
-            return not via or via in names - self.down
-        return any(address in network for network in known)
 
     def address_towards(self, side: BgpNeighbor) -> str:
         """The own address of a session by address."""
@@ -214,6 +213,29 @@ class Router:
     def has(self, port: str, address: str) -> bool:
         """Whether an address is that of a port."""
         return any(name == port and str(one.ip) == address for name, one in self.addresses)
+
+
+def _is_behind(via: str, known: Collection[IpNetwork], lengths: Collection[int]) -> bool:
+    """Whether an address is in one of the networks, which have these lengths; never for an interface."""
+    try:
+        return any(ip_network((via, length), strict=False) in known for length in lengths)
+    except ValueError:
+        return False
+
+
+def _may_route(line: str, prefixes: Collection[IpNetwork]) -> bool:
+    """Whether a line outside the model may change what happens to routes to these prefixes."""
+    if not line.startswith(STATIC_WORDS):
+        return FILTER.search(line) is not None
+    match = STATIC.match(line)
+    try:
+        return match is not None and _is_among(ip_network(match[1], strict=False), prefixes)
+    except ValueError:
+        return True
+
+
+def _is_among(prefix: IpNetwork, prefixes: Collection[IpNetwork]) -> bool:
+    return prefix.prefixlen > 0 and any(prefix.overlaps(one) for one in prefixes)
 
 
 @dataclass(frozen=True, slots=True)

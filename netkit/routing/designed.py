@@ -28,6 +28,13 @@ from netkit.platforms.routing import (
 IN, OUT, CONNECTED, LOOPBACK, VLAN = "IN", "OUT", "CONNECTED", "loopback", "vlan"
 
 
+def prefixes_of(fabric: Fabric) -> tuple[IpNetwork, ...]:
+    """The prefixes of rails and loopbacks: static routes to others are no concern of the fabric."""
+    pools = [fabric.host_pool, fabric.host_pool_v6, fabric.loopback_pool, fabric.loopback_pool_v6]
+    pools += (prefix for rail in fabric.rails for prefix in (rail.prefix, rail.prefix_v6))
+    return tuple(_network(pool) for pool in dict.fromkeys(pools) if pool)
+
+
 def router_of(fabric: Fabric, switch: Switch) -> Router:
     found = _router_of_v4(fabric, switch)
     return replace(found, v6=_v6_of(found, fabric, switch)) if switch.loopback_v6 else found

@@ -575,7 +575,7 @@ def test_a_plan_warns_of_internal_bgp(by_number: bool) -> None:
     ("filters", "is_quiet"),
     [
         ("route-map NOTHING deny 10\nexit\n", True),
-        ("", True),
+        ("", False),
         ("route-map NOTHING deny 10\nexit\nroute-map NOTHING permit 20\nexit\n", False),
     ],
 )
@@ -606,21 +606,52 @@ def test_internal_bgp_that_brings_no_route_is_harmless(filters: str, is_quiet: b
     ("line", "doubt"),
     [
         (
-            "ip route 198.18.0.0/16 10.99.0.1",
-            "static route 198.18.0.0/16 via 10.99.0.1: its next hop is not known here",
+            "ip route 10.128.4.0/22 10.99.0.1",
+            "static route 10.128.4.0/22 via 10.99.0.1: its next hop is not known here",
         ),
-        ("ip route 198.18.0.0/16 10.99.0.1 swp60", "ip route 198.18.0.0/16 10.99.0.1 swp60"),
+        ("ip route 10.128.4.0/22 10.99.0.1 swp60", "ip route 10.128.4.0/22 10.99.0.1 swp60"),
+        ("ip route 10.0.0.0/8 10.99.0.1 nexthop-vrf mgmt", "ip route 10.0.0.0/8 10.99.0.1 nexthop-vrf mgmt"),
+        ("ip route 10.128.4.0/22 10.99.0.1 vrf mgmt", ""),
+        ("ip route 198.18.0.0/16 10.99.0.1", ""),
+        ("ip route 198.18.0.0/16 10.99.0.1 swp60", ""),
         ("ip route 0.0.0.0/0 10.99.0.1", ""),
+        ("ip route 0.0.0.0/0 10.99.0.1 swp60", ""),
         ("ip route 198.18.0.0/16 blackhole", ""),
     ],
 )
-def test_a_plan_warns_of_static_routes_whose_next_hop_it_cannot_find(line: str, doubt: str) -> None:
+def test_a_plan_warns_of_static_routes_to_hosts_whose_next_hop_it_cannot_find(line: str, doubt: str) -> None:
     found = transition("frr", {}, EDITS["loopbacks"])
-    files = found.running["leaf01"].files
-    there = {**found.running, "leaf01": Running({**files, "frr.conf": f"{files['frr.conf']}{line}\n"})}
-    plan = planning.make(found.fabrics[-1], there, found.intended)
+    plan = planning.make(found.fabrics[-1], with_lines(found, "leaf01", line), found.intended)
     warned = [warning for device in plan.devices for warning in device.warnings]
     assert warned == ([f"the order does not know what this does to routes (1): {doubt}"] if doubt else [])
+
+
+def test_static_routes_are_warned_of_in_their_order() -> None:
+    found = transition("frr", {}, EDITS["loopbacks"])
+    lines = [f"ip route 10.128.{place}.0/24 10.99.0.1" for place in range(3)]
+    plan = planning.make(found.fabrics[-1], with_lines(found, "leaf01", *reversed(lines)), found.intended)
+    doubts = [f"static route 10.128.{place}.0/24 via 10.99.0.1: its next hop is not known here" for place in range(3)]
+    warned = [warning for device in plan.devices for warning in device.warnings]
+    assert warned == [f"the order does not know what this does to routes (3): {'; '.join(doubts)}"]
+
+
+@pytest.mark.parametrize("line", ["ip route 10.50.0.0/16 10.1.1.1 vrf mgmt", "ip route 10.53.0.0/16 192.168.0.1"])
+def test_static_routes_to_other_networks_do_not_change_the_order(line: str) -> None:
+    found = transition("frr", {}, EDITS["loopbacks"])
+    intended = dict(found.intended)
+    text = intended["spine01"]["frr.conf"] or ""
+    intended["spine01"] = {**intended["spine01"], "frr.conf": f"{text}{line}\n"}
+    usual = planning.make(found.fabrics[-1], found.running, found.intended)
+    plan = planning.make(found.fabrics[-1], with_lines(found, "spine01", line), intended)
+    assert [step.devices for step in plan.steps] == [step.devices for step in usual.steps]
+    assert [(step.during, step.after) for step in plan.steps] == [(step.during, step.after) for step in usual.steps]
+
+
+def with_lines(found: Transition, name: str, *lines: str) -> dict[str, Running]:
+    """What runs, with more lines at the end of the configuration of a switch."""
+    files = found.running[name].files
+    text = "".join(f"{line}\n" for line in lines)
+    return {**found.running, name: Running({**files, "frr.conf": f"{files['frr.conf']}{text}"})}
 
 
 @pytest.mark.parametrize("remote", ["own", "internal"])
