@@ -39,10 +39,13 @@ def cores() -> int:
     return 1 if _Here.is_part else len(os.sched_getaffinity(0))
 
 
-def divided(names: Sequence[str], processes: int, least: int = LEAST) -> tuple[Names, ...]:
-    """Divide devices into as many parts as there are processes for them; neighbours in the list stay together."""
+def divided(names: Sequence[str], processes: int, least: int = 0) -> tuple[Names, ...]:
+    """Divide devices into as many parts as there are processes for them; neighbours in the list stay together.
+
+    A part has `LEAST` devices or more, or as many as `least`.
+    """
     most = 1 if _Here.is_part else processes or cores()
-    count = max(1, min(most, len(names) // least))
+    count = max(1, min(most, len(names) // (least or LEAST)))
     size, more = divmod(len(names), count)
     ends = [number * size + min(number, more) for number in range(count + 1)]
     return tuple(tuple(names[start:end]) for start, end in pairwise(ends))

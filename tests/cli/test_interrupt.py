@@ -114,7 +114,8 @@ def test_a_rollback_ends_the_run_before_it_in_order_and_then_stops(
     def anything(*_: object) -> Any:
         return None
 
-    undone = SimpleNamespace(run="R", outcome=anything, orders=lambda: SimpleNamespace(plan=None, options=None))
+    orders = SimpleNamespace(plan=None, options=SimpleNamespace(settle_s=30.0))
+    undone = SimpleNamespace(run="R", outcome=anything, orders=lambda: orders, entries=tuple)
     control = SimpleNamespace(begun=anything, permitted=anything)
     stub = SimpleNamespace(runs=tmp_path, control=control, end=end, locked=lambda _: nullcontext())
     monkeypatch.setattr(deploy, "open_project", anything)
