@@ -161,7 +161,7 @@ class RecentRun:
     is_running: bool | None = False
     """None: it has not finished, and this machine does not know whether it is running."""
     superseded: str = ""
-    """The later run since which it is known what the devices of this unfinished one run."""
+    """The later run by which all devices of this unfinished one were changed."""
     wave: int = 0
     waves: int = 0
     """Of an unfinished run, if known."""

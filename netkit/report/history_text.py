@@ -147,7 +147,7 @@ def run_text(journal: Journal, names: Container[str] | None = None) -> str:
     if undoes := journal.undoes():
         parts.append(f"it rolls back run {undoes}\n")
     if outcome is None and (later := journal.superseded()):
-        parts.append(f"it has not finished; since run {later} it is known what its devices run\n")
+        parts.append(f"it has not finished; run {later} has superseded it\n")
     elif outcome is None:
         parts.append("it has not finished; `netkit deploy --resume` continues it, `netkit rollback` undoes it\n")
     else:

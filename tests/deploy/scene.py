@@ -18,7 +18,7 @@ from netkit.design.fabric import Switch
 from netkit.plan import Plan, Running, make
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
-from tests.deploy.fake import FakeDevice, FakeDriver, FakeHostDriver, Time
+from tests.deploy.fake import FakeDevice, FakeDriver, FakeHostDriver, Killed, Time
 from tests.plan.scenes import Staged, staged
 from tests.plan.test_order import EDITS, merged, transition
 
@@ -41,6 +41,16 @@ def healthy(_question: GateQuestion) -> GateAnswer:
 
 def no_strike(_device: str, _operation: str) -> None:
     return
+
+
+def killing(device: str, operation: str = "commit_config, done") -> Strike:
+    """A strike that kills the run at an operation of a device."""
+
+    def strike(name: str, performed: str) -> None:
+        if (name, performed) == (device, operation):
+            raise Killed
+
+    return strike
 
 
 @lru_cache

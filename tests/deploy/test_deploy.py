@@ -19,7 +19,7 @@ from netkit.plan import UnreadDevice
 from netkit.plan.model import NarrowedRoute, Partial, ReachabilityLoss
 from tests.deploy import promise
 from tests.deploy.fake import FakeDriver, Fault, Killed
-from tests.deploy.scene import OPTIONS, Scene, healthy, scene
+from tests.deploy.scene import OPTIONS, Scene, healthy, killing, scene
 
 NO_CANARY = replace(OPTIONS, has_canary=False)
 
@@ -729,13 +729,9 @@ def test_an_exemption_of_the_first_stage_does_not_apply_to_the_second() -> None:
 
 
 @pytest.mark.parametrize("is_ending", [False, True])
-def test_an_interrupted_run_tells_how_long_a_dead_device_is_waited_for(is_ending: bool) -> None:
-    def strike(device: str, operation: str) -> None:
-        if (device, operation) == ("leaf02", "commit_config, done"):
-            raise Killed
-
+def test_an_interrupted_run_shows_how_long_a_dead_device_is_waited_for(is_ending: bool) -> None:
     with scene() as found:
-        found.strike = strike
+        found.strike = killing("leaf02")
         journal = found.journal()
         with pytest.raises(Killed):
             found.apply(journal, limit=("leaf01", "leaf02"))

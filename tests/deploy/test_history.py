@@ -13,7 +13,7 @@ from netkit.project.runs import unfinished_run
 from netkit.report import history_text as history
 from netkit.terminal.output import write_json
 from tests.deploy.fake import Fault, Killed
-from tests.deploy.scene import Scene, scene
+from tests.deploy.scene import Scene, killing, scene
 
 
 def table(journal: Journal) -> dict[str, list[str]]:
@@ -51,12 +51,8 @@ def test_a_stopped_run_has_a_reason() -> None:
 
 
 def test_a_killed_run_lists_the_devices_it_had_started() -> None:
-    def strike(device: str, operation: str) -> None:
-        if (device, operation) == ("leaf02", "commit_config, done"):
-            raise Killed
-
     with scene() as found:
-        found.strike = strike
+        found.strike = killing("leaf02")
         journal = found.journal()
         with pytest.raises(Killed):
             found.apply(journal, limit=("leaf01", "leaf02", "leaf03"))
@@ -74,12 +70,8 @@ def test_a_killed_run_lists_the_devices_it_had_started() -> None:
 def test_an_unfinished_run_is_superseded_once_later_runs_have_changed_its_devices(operation: str) -> None:
     """But not while a device may still be drained."""
 
-    def strike(device: str, performed: str) -> None:
-        if (device, performed) == ("spine01", operation):
-            raise Killed
-
     with scene("asn") as found:
-        found.strike = strike
+        found.strike = killing("spine01", operation)
         journal = found.journal()
         with pytest.raises(Killed):
             found.apply(journal, has_drain=operation.startswith("drain"), has_canary=False)
@@ -105,7 +97,7 @@ def test_an_unfinished_run_is_superseded_once_later_runs_have_changed_its_device
         if is_drained:
             assert unfinished_run(found.root).run == journal.run
         else:
-            assert f"it has not finished; since run {later.run} it is known what its devices run" in shown
+            assert f"it has not finished; run {later.run} has superseded it" in shown
             with pytest.raises(UsageError, match="no run is left"):
                 unfinished_run(found.root)
 
@@ -171,12 +163,8 @@ def test_user_and_reason_are_in_the_list_and_in_the_run() -> None:
 
 
 def test_a_resume_by_another_user_is_listed_below_the_first() -> None:
-    def strike(device: str, operation: str) -> None:
-        if (device, operation) == ("leaf02", "commit_config, done"):
-            raise Killed
-
     with scene() as found:
-        found.strike = strike
+        found.strike = killing("leaf02")
         journal = found.journal()
         with pytest.raises(Killed):
             found.apply(journal, limit=("leaf01", "leaf02"), provenance=BEGUN)

@@ -7,7 +7,7 @@ import pytest
 from netkit.deploy import DeviceResult, Journal, Outcome
 from netkit.errors import AccessError, NetkitError, Problem
 from tests.deploy.fake import FakeHostDriver, Fault, Killed
-from tests.deploy.scene import Scene, scene
+from tests.deploy.scene import Scene, killing, scene
 
 HOSTS = ("gpu01", "gpu02", "gpu05", "gpu06")
 
@@ -66,11 +66,7 @@ def test_a_host_that_is_lost_during_the_run_is_reverted_whatever_it_shows(found:
 
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_hosts_half_applied_by_a_killed_run_are_applied_again(found: Scene, *, is_whole: bool) -> None:
-    def strike(device: str, operation: str) -> None:
-        if (device, operation) == ("gpu06", "commit_config, done"):
-            raise Killed
-
-    found.strike = strike
+    found.strike = killing("gpu06")
     journal = found.journal()
     with pytest.raises(Killed):
         found.apply(journal)
@@ -95,11 +91,7 @@ def test_a_run_that_cannot_start_is_reverted_on_every_host(found: Scene, monkeyp
 
 
 def test_hosts_being_applied_when_netkit_was_killed_are_recovered(found: Scene) -> None:
-    def strike(device: str, operation: str) -> None:
-        if (device, operation) == ("gpu05", "commit_config"):
-            raise Killed
-
-    found.strike = strike
+    found.strike = killing("gpu05", "commit_config")
     journal = found.journal()
     with pytest.raises(Killed):
         found.apply(journal)

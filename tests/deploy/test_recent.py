@@ -12,7 +12,7 @@ from netkit.deploy.model import Phase
 from netkit.deploy.resume import last_known
 from netkit.plan import Running
 from tests.deploy.fake import Fault, Killed
-from tests.deploy.scene import Scene, no_strike, scene
+from tests.deploy.scene import Scene, killing, no_strike, scene
 
 BEGUN = Provenance("deploy", 1_000_000.0, "alice", 1000, "bastion", reason="wider ECN window")
 
@@ -29,12 +29,7 @@ def recent(found: Scene) -> RecentRuns:
 
 def killed(found: Scene, device: str) -> Journal:
     """Deploy until a device has applied its change, and no further."""
-
-    def strike(name: str, operation: str) -> None:
-        if (name, operation) == (device, "commit_config, done"):
-            raise Killed
-
-    found.strike = strike
+    found.strike = killing(device)
     journal = found.journal()
     with pytest.raises(Killed):
         found.apply(journal, provenance=BEGUN)
