@@ -308,7 +308,7 @@ class Journal:
         return outcome.has_changes and not any(other.is_undoing(self.run) for other in self._newer())
 
     def superseded(self) -> str:
-        """The later run since which it is known again what all devices run that an unfinished one was to change.
+        """The later run after which every device that this unfinished run left half done or untouched is as intended.
 
         Empty while one of them may still be drained, and for a run that has finished.
         """

@@ -130,12 +130,13 @@ def ordered(
     is_back: bool = False,
     beside: ReadBeside = dict,
 ) -> Plan:
-    """A plan with the order of its devices; `is_back`: that of a rollback, `beside` which other devices are.
+    """A plan with the order of its devices; `is_back`: that of a rollback.
 
     `sides` is called only for devices that change in two stages, or have lines that netkit does not own. `before` are
     fabrics whose cables may still be there. `others` is called where routing changes: it returns the part of the plan
     that a limit leaves out, and what devices that could not be read are known to run; these are among its unreachable
     ones as well. The sessions of other switches that were not read count as down.
+    `beside` is called where routing changes, and returns what devices outside the plan run.
     """
     if not plan.changed:
         return plan
