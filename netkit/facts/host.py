@@ -93,6 +93,6 @@ class HostFacts:
     nearest_nic: Mapping[str, str] = field(default_factory=dict)
     """PCI address of a GPU → interface of the NIC that shares a PCIe switch with it."""
     tools: Mapping[str, str] = field(default_factory=dict)
-    """Name → version of relevant packages, such as the driver."""
+    """Name → version of relevant packages, such as the driver; empty if it could not be read."""
     nccl: Mapping[str, str] | None = None
     """Settings in NCCL's file; empty without a file, None if it could not be read."""

@@ -367,7 +367,9 @@ NIC_VALUES: Mapping[str, str] = {
 
 
 def _host(pair: _Pair, was: HostFacts, now: HostFacts) -> Found:
-    yield from _value(pair, "version", "", "version of", was.tools, now.tools)
+    unread = {tool for tools in (was.tools, now.tools) for tool, version in tools.items() if not version}
+    versions = ({tool: tools[tool] for tool in tools.keys() - unread} for tools in (was.tools, now.tools))
+    yield from _value(pair, "version", "", "version of", *versions)
     yield from _value(pair, "host", "", "sysctl", was.sysctls, now.sysctls)
     yield from _value(pair, "host", "", "addresses of", was.addresses, now.addresses)
     yield from _value(pair, "host", "", "NCCL", was.nccl, now.nccl)

@@ -255,9 +255,9 @@ def test_hosts_and_nics_are_alike() -> None:
 def test_tools_are_compared_among_hosts_with_one_driver_and_nic_names_within_a_model() -> None:
     built = fabric(units=[{"unit": 1, "hosts": 4}])
     rows = {
-        "gpu01": ("mlx5_core", {"mlx5_core": "24.10"}, "106"),
-        "gpu02": ("mlx5_core", {"mlx5_core": "24.10"}, "106"),
-        "gpu03": ("mlx5_core", {"mlx5_core": "23.1"}, "106"),
+        "gpu01": ("mlx5_core", {"mlx5_core": "24.10", "mft": "4.34"}, "106"),
+        "gpu02": ("mlx5_core", {"mlx5_core": "24.10", "mft": ""}, "106"),
+        "gpu03": ("mlx5_core", {"mlx5_core": "23.1", "mft": "4.34"}, "106"),
         "gpu04": ("bnxt_en", {"bnxt_en": "1.10"}, "105"),
     }
     seen = []
@@ -265,7 +265,7 @@ def test_tools_are_compared_among_hosts_with_one_driver_and_nic_names_within_a_m
         nccl = {"NCCL_IB_TC": tc, "NCCL_IB_HCA": f"={driver}"}
         nics = {"rail0": replace(CARD, driver=driver)}
         seen.append(observation(name, Facts(host=replace(HOST, tools=tools, nccl=nccl), nics=nics)))
-    assert said(scene(built, *seen), "host.uniform") == [
+    assert said(scene(built, *seen), "host.uniform") == [  # what gpu02 has of mft was not read
         ("warn", "gpu03", "", "mlx5_core is 23.1, on most hosts 24.10"),
         ("warn", "gpu04", "", "NCCL_IB_HCA is =bnxt_en, on most hosts =mlx5_core"),
         ("warn", "gpu04", "", "NCCL_IB_TC is 105, on most hosts 106"),

@@ -121,8 +121,14 @@ CASES: dict[str, tuple[Facts, Facts, list[tuple[Any, ...]]]] = {
         ],
     ),
     "a host": (
-        Facts(host=HostFacts({"rp_filter": "2"}, tools={"ofed": "24.10"}, default_routes=())),
-        Facts(host=HostFacts({"rp_filter": "1"}, tools={"ofed": "24.10"}, default_routes=(DefaultRoute("eth0"),))),
+        Facts(host=HostFacts({"rp_filter": "2"}, tools={"ofed": "24.10", "mft": "4.34"}, default_routes=())),
+        Facts(
+            host=HostFacts(
+                {"rp_filter": "1"},
+                tools={"ofed": "24.10", "mft": "", "libnccl": ""},
+                default_routes=(DefaultRoute("eth0"),),
+            )
+        ),
         [
             ("host", "", "sysctl rp_filter", "2", "1", None),
             ("host", "", "default routes", "none", "on link over eth0", None),

@@ -152,7 +152,7 @@ def _facts(seen: DeviceContext) -> Iterator[tuple[str, table.Value]]:
             yield "uptime_s", table.rounded(system.uptime_s)
     host = seen.facts.host
     if not isinstance(host, Absent):
-        yield from ((name(tool), name(version)) for tool, version in sorted(host.tools.items()))
+        yield from ((name(tool), name(version)) for tool, version in sorted(host.tools.items()) if version)
 
 
 def _absent(seen: DeviceContext) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ TOPOLOGY = (
 VERSIONS = (
     "MLNX_OFED_LINUX-24.10-1.1.4.0:\n"
     "mlxlink, mft 4.34.1-10, built on Mar 11 2025, 10:13:46. Git SHA Hash: N/A\n"
-    "/usr/lib/x86_64-linux-gnu/libnccl.so.2.21.5\n"
+    "/usr/lib/x86_64-linux-gnu/libnccl.so.2.21.5\n#= end\n"
 )
 LSPCI = next(case for case in CASES if case.parent.name == "lspci").read_text(encoding="utf-8")
 
@@ -178,9 +178,12 @@ def test_a_host_reports_its_settings_and_installed_packages() -> None:
         nccl={"NCCL_IB_TC": "106", "NCCL_IB_HCA": "=mlx5_0"},
     )
     passed = {**files, f"{CARD}/iommu_group/type": "identity"}
-    found = host(made(passed), cards(passed), {}, None, {}, hardware.Topology({}, ()), "sh: no such thing")
+    found = host(made(passed), cards(passed), {}, None, {}, hardware.Topology({}, ()), "sh: no such thing\n#= end\n")
     assert not isinstance(found, Absent)
     assert (found.is_iommu_on, found.tools) == (False, {"nvidia_peermem": "loaded"})
+    cut = host(made(files), cards(files), {}, None, {}, hardware.Topology({}, ()), VERSIONS.splitlines()[0])
+    assert not isinstance(cut, Absent)
+    assert cut.tools == {"nvidia_peermem": "loaded", "ofed": "24.10-1.1.4.0", "mft": "", "libnccl": ""}
 
 
 def test_a_host_is_identified_by_its_files() -> None:

@@ -33,7 +33,7 @@ LSPCI = "lspci -D -vv 2>/dev/null && echo '#= end'"
 DEVINFO = "ibv_devinfo"
 VERSIONS = (
     "{ ofed_info -n || ofed_info -s; mlxlink --version || mstlink --version; "
-    "ls /usr/lib/libnccl.so.2.*.* /usr/lib64/libnccl.so.2.*.* /usr/lib/*/libnccl.so.2.*.*; } 2>/dev/null; true"
+    "ls /usr/lib/libnccl.so.2.*.* /usr/lib64/libnccl.so.2.*.* /usr/lib/*/libnccl.so.2.*.*; } 2>/dev/null; echo '#= end'"
 )
 ABOUT = (
     *("/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/random/boot_id", "/proc/uptime"),

@@ -264,8 +264,6 @@ def host(
     tools = {name: tree.text(f"/sys/module/{name}/version") for name in MODULES}
     if not tools["nvidia_peermem"] and tree.text("/sys/module/nvidia_peermem/initstate") == "live":
         tools["nvidia_peermem"] = "loaded"
-    matches = {name: pattern.search(plain(versions)) for name, pattern in INSTALLED.items()}
-    tools |= {name: match[1] for name, match in matches.items() if match}
     return HostFacts(
         sysctls=dict(_sysctls(tree)),
         addresses=addresses,
@@ -274,9 +272,16 @@ def host(
         is_iommu_on=bool(iommu & TRANSLATING) if iommu else None,  # passthrough counts as off
         gpu_pcis=topology.gpus,
         nearest_nic=nearest(topology, cards),
-        tools={name: version for name, version in tools.items() if version},
+        tools={name: version for name, version in tools.items() if version} | _packages(versions),
         nccl=settings(tree.text("/etc/nccl.conf")),
     )
+
+
+def _packages(versions: str) -> dict[str, str]:
+    """Parse the installed packages; where the command did not end, all may be installed."""
+    matches = {name: pattern.search(plain(versions)) for name, pattern in INSTALLED.items()}
+    unknown = () if END in versions else INSTALLED
+    return dict.fromkeys(unknown, "") | {name: match[1] for name, match in matches.items() if match}
 
 
 def _sysctls(tree: Tree) -> dict[str, str]:
