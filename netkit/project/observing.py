@@ -22,6 +22,8 @@ from netkit.project.rendering import intended
 LOOKING = "looking"
 SNMP_AT_ONCE = 8
 """A leaf of 64 ports takes two seconds of Python, under one interpreter lock: more at once only delay each other."""
+LAB_AT_ONCE = 4
+"""For each process: all devices of a lab share the cores of this machine, and more at once run into time limits."""
 NOT_CONFIGURED = "only the platform's own commands show the configuration: check drift --source native"
 
 
@@ -78,6 +80,8 @@ def look(project: Project, connections: Connections, looking: Looking) -> Snapsh
         options = replace(looking.options, deadline_s=min(looking.options.deadline_s, limit_s))
         if any(origin.source == "snmp" for origin in connections.origins.values()):
             options = replace(options, parallel=min(options.parallel, SNMP_AT_ONCE))
+        if project.lab:
+            options = replace(options, parallel=min(options.parallel, LAB_AT_ONCE))
         found = collect(project.fabric.name, targets, viewer, options, count)
     seen = replace(found.snapshot, devices={one.name: found.snapshot.devices[one.name] for one in looking.devices})
     if not options.has_config:
