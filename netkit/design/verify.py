@@ -13,6 +13,8 @@ from netkit.intent.model import Intent
 from netkit.platforms import PLATFORMS
 
 EXAMPLES = 3
+WRITTEN = frozenset({"tables", "overrides", "units"})
+"""Sections of the intent that give single devices values; others give a rule."""
 ROCE_PACKET_BYTES = 4096  # the largest RDMA MTU; headers come on top
 _REMEDIES = {
     "name": "put enough fields such as {number:02} into the pattern, or give the device another name",
@@ -210,8 +212,12 @@ def _twice(what: str, pairs: Iterable[tuple[str, str]], place: Callable[[str, st
             else ""
         )
         paths = [place(holder, value) for holder in found]
-        path = next((path for path in reversed(paths) if path[0] in {"tables", "overrides", "units"}), paths[0])
-        yield Problem(f"{what} {value} is used by {who}{more}", _REMEDIES[what], path)
+        path = next((path for path in reversed(paths) if path[0] in WRITTEN), paths[0])
+        by_rule = [holder for holder, own in zip(found, paths, strict=True) if own[0] not in WRITTEN]
+        remedy = _REMEDIES[what]
+        if path[0] in WRITTEN and by_rule and what != "name" and not by_rule[0].startswith("the "):
+            remedy = f"{by_rule[0]} has it by rule: give it another, in tables.devices or overrides"
+        yield Problem(f"{what} {value} is used by {who}{more}", remedy, path)
 
 
 def _headroom(designed: Fabric, intent: Intent) -> Iterator[Problem]:
