@@ -43,13 +43,12 @@ def externals(
 
 
 def static_routes(survey: Survey, fabric: Fabric) -> list[Values]:
-    """The static routes of the default VRF, each with the switches that have it."""
+    """The static routes of the default VRF, each with the switches that have it; others stay as they run."""
     found: dict[tuple[IPv4Network, str], list[str]] = {}
     every = [one for one in (*survey.switches.values(), *survey.beside.values()) if fabric.device(one.name)]
     for switch in every:
-        for route in dict.fromkeys(switch.router.static):
-            is_plain = not route.is_floating and (not route.via or is_address(route.via))
-            if isinstance(route.prefix, IPv4Network) and is_plain:
+        for route in dict.fromkeys(one for one in switch.router.static if not one.has_options):
+            if isinstance(route.prefix, IPv4Network) and (not route.via or is_address(route.via)):
                 found.setdefault((route.prefix, route.via), []).append(switch.name)
     return [
         {"prefix": str(prefix), **({"via": via} if via else {"discard": True}), **({"devices": one} if one else {})}

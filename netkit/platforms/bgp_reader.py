@@ -131,10 +131,9 @@ def static_route(words: Sequence[str], version: Version = 4, bgp_distance: int =
     options = ROUTE_OPTIONS.fullmatch("".join(f"{word} " for word in words[2:]))
     if prefix is None or options is None:
         return None
-    is_floating = int(options[1] or 0) > bgp_distance
-    if words[1].lower() in DISCARDS:
-        return RouterRoute(prefix, is_floating=is_floating)
-    return RouterRoute(prefix, words[1], is_floating) if (":" in words[1]) == (version == 6) else None
+    via = "" if words[1].lower() in DISCARDS else words[1]
+    route = RouterRoute(prefix, via, int(options[1] or 0) > bgp_distance, has_options=bool(options[0]))
+    return route if not via or (":" in via) == (version == 6) else None
 
 
 def routes_in_order(routes: Iterable[RouterRoute]) -> tuple[RouterRoute, ...]:

@@ -96,6 +96,8 @@ class RouterRoute:
     via: str = ""
     is_floating: bool = False
     """A route of BGP to the same prefix is preferred."""
+    has_options: bool = field(default=False, compare=False)
+    """It has a distance, tag or name, which do nothing more than that to it."""
 
 
 @dataclass(frozen=True, slots=True)

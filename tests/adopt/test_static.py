@@ -42,6 +42,23 @@ def test_static_routes_of_networks_are_adopted(name: str, network: Callable[[], 
     assert (found.leave, found.remaining) == ((), {})
 
 
+@pytest.mark.parametrize(
+    ("platform", "options"),
+    [("eos", "tag 77"), ("eos", "name CORP"), ("eos", "200"), ("frr", "tag 77"), ("frr", "5"), ("frr", "table 10")],
+)
+def test_a_route_with_options_is_left_as_it_runs(platform: str, options: str) -> None:
+    files = dict(files_of(intents.fabric(values(platform, routing={"static": ROUTES}))))
+    file, line = "eos.cfg" if platform == "eos" else "frr.conf", "ip route 203.0.113.0/24 10.128.0.1"
+    files["leaf01"] = {**files["leaf01"], file: files["leaf01"][file].replace(line, f"{line} {options}")}
+    found = adopted("again", files, {}, Path())
+    routing = found.proposal.values["routing"]
+    assert isinstance(routing, dict)
+    assert routing["static"] == ROUTES[:2]
+    (rule,) = found.leave
+    assert rule == {"path": f"{'' if platform == 'eos' else 'frr.conf / '}{line} {options}", "devices": "leaf01"}
+    assert found.remaining == {}
+
+
 def test_a_route_with_a_distance_is_left() -> None:
     files = dict(files_of(intents.fabric(values("frr", {}))))
     strange = "ip route 203.0.113.0/24 blackhole 254"
