@@ -20,7 +20,8 @@ LOOSE = re.compile(
 """A device that was not read, and its port, such as [spine3] Ethernet5/1 or gpu07-nic3."""
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 DIGIT = re.compile(r"\d")
-SEPARATOR = re.compile(r"[._-]")
+SEPARATOR = re.compile(r"[._-](?!(?:bmc|cimc|idrac|ilo|imm|ipmi|xcc)\d*(?![a-z0-9]))")
+"""Between a device and what follows, but not its management controller: gpu01-bmc is a machine of its own."""
 DOMAIN = re.compile(r"\.")
 TOKEN = re.compile(r"[^\s,;:()\[\]<>|=]+")
 

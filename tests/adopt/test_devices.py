@@ -123,6 +123,23 @@ def test_a_neighbour_is_known_by_its_name_with_a_domain_and_not_by_its_beginning
     assert [link.near for link in links if link.far == leaf] == [(device, nic.interface)]
 
 
+@pytest.mark.parametrize(
+    ("text", "is_host"),
+    [("gpu01-hca0 eth0", True), ("gpu01-bmc eth0", False), ("GPU01_IPMI1:eth0", False), ("gpu01-bmcast", True)],
+)
+def test_a_management_controller_in_a_description_is_not_its_host(text: str, *, is_host: bool) -> None:
+    fabric = intents.fabric(intents.on_platform("eos", "4.35.1F", {"attachment": "vlan"}))
+    files = {name: dict(own) for name, own in files_of(fabric).items()}
+    nic = fabric.hosts[0].nics[0]
+    port = fabric.switch(nic.leaf).host_ports[0].name
+    described = f"   description {fabric.hosts[0].name}:{nic.interface}\n"
+    assert described in files[nic.leaf]["eos.cfg"]
+    files[nic.leaf]["eos.cfg"] = files[nic.leaf]["eos.cfg"].replace(described, f"   description {text}\n")
+    links = find_links(survey(files.items()), {}).hosts
+    by_text = [link.near for link in links if link.far == (nic.leaf, port) and link.origin == "description"]
+    assert by_text == ([(fabric.hosts[0].name, nic.interface)] if is_host else [])
+
+
 def test_a_port_is_known_by_the_alias_in_the_file_of_its_switch() -> None:
     """The switch that announces it was read in another turn, or not at all."""
     fabric = intents.fabric(intents.on_platform("sonic", "202411", {"attachment": "vlan"}))
