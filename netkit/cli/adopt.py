@@ -170,7 +170,7 @@ def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
         "files": [str(file) for file in written],
         "guesses": [{"section": section, "text": text} for section, text in proposal.guesses],
         "guessed_cables": [[*link.near, *link.far] for link in proposal.links.hosts if link.origin == "guess"],
-        "not_adopted": dict(found.unread),
+        "not_adopted": {name: why for name, why in found.unread.items() if name not in found.added},
         "not_read": dict(found.added),
         "unknown_ends": [list(end) for end in proposal.links.dangling],
         "other_cables_by_lldp": [[*near, *far, *by_lldp] for near, far, by_lldp in found.contradicted],

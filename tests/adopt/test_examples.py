@@ -104,7 +104,8 @@ def test_devices_that_were_not_read_are_listed(tmp_path: Path) -> None:
     hosts = {name for name, role in found["devices"].items() if role == "host"}
     assert found["not_read"].keys() == {"leaf01", *hosts} - {"gpu01"}
     assert found["not_read"]["leaf01"].startswith("startup.yaml:2: cannot be read: ")
-    assert found["not_read"]["gpu02"] == "there is no file of it"
+    assert found["not_read"]["gpu02"] == "no file of it was read"
+    assert found["not_adopted"] == {}
 
 
 def test_what_cannot_be_adopted_is_refused(tmp_path: Path) -> None:
