@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from netkit.lab import netlink
 from netkit.lab.state import QosState
+from netkit.lab.traffic import marking
 from netkit.lab.traffic.flow import NicConfig
 from netkit.lab.traffic.marking import PortMarks
 from tests.lab.traffic_scene import NIC, QOS, RAIL, Scene, counters, inside, needs_root, scene, until
@@ -42,6 +44,14 @@ def test_ect0_is_marked_above_the_rate_and_not_below(*, is_bridged: bool) -> Non
         lab.settle("h1", "p2", "h2")
         assert lab.marks("p2") == PortMarks(lab.count("h2", "ecn_marked_packets"), 0)
         assert lab.marks("p2").marked_packets < lab.count("h2", "rx_roce_packets")
+
+
+@pytest.mark.parametrize("tos", [NIC.data_tos, 26 << 2], ids=["ECT(0)", "Not-ECT"])
+def test_a_burst_of_pings_is_no_congestion(routed: Scene, tos: int) -> None:
+    routed.mark(SCARCE_PPS)
+    burst = ("ping", "-q", "-Q", f"{tos}", "-c", "100", "-i", "0.002", "-W", "5", routed.addresses["h2"])
+    assert " 0% packet loss" in inside(routed.hosts["h1"], *burst)
+    assert marking.sent(netlink.counters(routed.switch, marking.TABLE), routed.names)["p2"].crowded_packets == 0
 
 
 def test_marks_are_answered_by_cnps_and_the_sender_slows_down(routed: Scene) -> None:

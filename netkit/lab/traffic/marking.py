@@ -4,8 +4,8 @@ Ports are chains of the netdev family, which see routed and bridged packets alik
 priority, by the DSCP if trusted, and stores it in the packet mark. The egress port knows which priorities are in a
 class with ECN: above the rate of the port, ECT(0) becomes CE and Not-ECT is dropped. Where a switch raises the
 probability between two fill levels the lab marks every packet, since nothing queues here. A priority that is lossless
-on no port of the switch never counts as congested: other traffic of a lab, such as pings, comes in bursts that a real
-port would absorb. Packets are also counted by their class at egress.
+on no port of the switch never counts as congested, and neither do pings, such as the probes of `netkit check`: other
+traffic than RoCE comes in bursts that a real port would absorb. Packets are also counted by their class at egress.
 
 LLDP is dropped at ingress: lldpd has received it by then, and the kernel would count it as an input drop.
 
@@ -133,10 +133,13 @@ def _egress(interface: str, port: PortState, lossless: frozenset[int]) -> Iterat
             burst = min(max(ecn.min_bytes // _BYTES_PER_BURST_PACKET, _BURSTS[0]), _BURSTS[1])
             excess = f"limit rate over {rate_pps}/second burst {burst} packets"
             yield (
-                f"    meta mark {{ {_marks(members)} }} {excess} "
+                f"    meta l4proto != icmp meta mark {{ {_marks(members)} }} {excess} "
                 f"ip ecn vmap {{ ect0 : jump {decide}_mark, not-ect : jump {decide}_drop }}"
             )
-            yield f'    meta mark {{ {_marks(members, _EXEMPT)} }} {excess} counter name "{unmarked}"'
+            yield (
+                f"    meta l4proto != icmp meta mark {{ {_marks(members, _EXEMPT)} }} {excess} "
+                f'counter name "{unmarked}"'
+            )
     yield "  }"
 
 
