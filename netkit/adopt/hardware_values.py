@@ -292,13 +292,22 @@ class HardwareSearch:
             if port in switch.ports
         )
         names = self.catalog.names("hosts")
-        fitting = [name for name in names if self.catalog.host(name).speed_gbps == (speed or USUAL_GBPS)]
+        likely = speed or self._undivided_gbps() or USUAL_GBPS
+        fitting = [name for name in names if self.catalog.host(name).speed_gbps == likely]
         with_rails = [name for name in fitting if len(self.catalog.host(name).rails) >= self.placement.rails]
         chosen = next(iter((*with_rails, *fitting, *names)))
         is_read = any(nic.pci for host in self.survey.hosts.values() for nic in host.existing.nics)
         why = "no model has NICs at the PCI addresses that were read" if is_read else "no PCI address of NICs was read"
         self.guesses.add("hosts", f"model {chosen}: {why}")
         return chosen
+
+    def _undivided_gbps(self) -> int | None:
+        """The speed of the cages towards hosts, if the names of their ports show that none is split."""
+        model, platform = self.model("leaf"), self.platform("leaf")
+        used = {(name, port) for (name, port), side in self.sides.items() if side == "down"}
+        names = {port for switch in self._switches("leaf") for port in switch.ports if (switch.name, port) in used}
+        fitting = [split for split in model.splits if names <= self._ports(model, platform, split)]
+        return max(split.speed_gbps for split in fitting) if {split.ports for split in fitting} == {1} else None
 
     def own_host_model(self, name: str) -> str:
         host, usual = self.survey.hosts.get(name), self.host_model.name
