@@ -25,6 +25,7 @@ ROLES = {
     "leaf": ("leaf", "leaves"),
     "spine": ("spine", "spines"),
     "core": ("core switch", "core switches"),
+    **{role: (f"{role} switch", f"{role} switches") for role in ("storage", "frontend", "border", "oob")},
     "host": ("host", "hosts"),
 }
 
@@ -116,7 +117,7 @@ def _cables(file: Path) -> dict[tuple[str, str], tuple[str, str]]:
 
 def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path) -> Iterable[str]:
     proposal = found.proposal
-    roles = Counter(place.role for place in proposal.placement.places.values())
+    roles = Counter(_roles(found).values())
     yield ", ".join(f"{roles[role]} {ROLES[role][roles[role] != 1]}" for role in ROLES if roles[role]) + (
         f": {proposal.placement.topology}, {counted(proposal.placement.rails, 'rail')}, "
         f"{proposal.intent.attachment} attachment"
@@ -153,6 +154,12 @@ def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path)
     yield f"next: netkit plan --fabric {os.path.relpath(out)} --running {os.path.relpath(folder)}"
 
 
+def _roles(found: Adopted) -> dict[str, str]:
+    """Device of the intent → its role."""
+    places = {name: place.role for name, place in found.proposal.placement.places.items()}
+    return places | {switch.name: switch.role for switch in found.proposal.fabric.switches if switch.access}
+
+
 def _section(title: str, lines: list[str]) -> Iterable[str]:
     if lines:
         yield title
@@ -166,7 +173,7 @@ def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
     return {
         "topology": proposal.placement.topology,
         "rails": proposal.placement.rails,
-        "devices": {name: place.role for name, place in proposal.placement.places.items()},
+        "devices": _roles(found),
         "files": [str(file) for file in written],
         "guesses": [{"section": section, "text": text} for section, text in proposal.guesses],
         "guessed_cables": [[*link.near, *link.far] for link in proposal.links.hosts if link.origin == "guess"],

@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from tests.command import ROOT, assert_refused, run
+from tests.lanes import daily
 
 INVENTORY = ROOT / "inventory"
-ADOPTED = ("brownfield", "internet-edge", "mixed", "reference")
+DAILY = ("brownfield", "internet-edge", "mixed", "reference", "training-cluster")
 
 
 def rendered(fabric: Path, folder: Path) -> Path:
@@ -19,7 +20,7 @@ def rendered(fabric: Path, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ADOPTED)
+@pytest.mark.parametrize("name", daily([*DAILY, "hgx-256", "training-800g"], *DAILY))
 def test_an_example_is_adopted(name: str, tmp_path: Path) -> None:
     saved, own = rendered(INVENTORY / name, tmp_path / "saved"), tmp_path / "own"
     done = run("adopt", saved, "--out", own, "--format", "json")
