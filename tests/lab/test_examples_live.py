@@ -14,6 +14,17 @@ LONGEST_S = 1800
 """For a deploy on a busy machine."""
 
 
+def deployed(site: Site) -> None:
+    """Deploy the intent; the second time there is nothing to do, and no check fails."""
+    fabric, lab = site.lab.fabric, site.lab.name
+    words = ("--fabric", fabric, "--lab", lab, "--yes", "--disruptive", "--busy", "--confirm-within", "1800")
+    done = start("deploy", *words, timeout_s=LONGEST_S, **site.changes)
+    assert done.returncode == 0, done.stdout + done.stderr
+    planned = site.netkit("plan")
+    assert planned.stdout.startswith(f"{fabric.name}: nothing to change on "), planned.stdout
+    until(lambda: verdict(site) == "clean", "no check fails")
+
+
 def verdict(site: Site) -> str:
     checked = site.netkit("check", "--window", "5", "--format", "json")
     return str(json.loads(checked.stdout)["verdict"])
@@ -25,10 +36,22 @@ def verdict(site: Site) -> str:
 def test_unconfigured_devices_get_the_whole_example(name: str, tmp_path: Path) -> None:
     fabric = Path(shutil.copytree(ROOT / "inventory" / name, tmp_path / name))
     with running(fabric, "--bare") as lab:
+        deployed(Site(lab, tmp_path))
+
+
+@needs_lab
+@pytest.mark.whole
+def test_a_cluster_grows_by_a_unit(tmp_path: Path) -> None:
+    """The devices of the new unit are unconfigured until the intent has them; those that run keep names and numbers."""
+    fabric = Path(shutil.copytree(ROOT / "inventory/training-cluster", tmp_path / "training-cluster"))
+    intent = fabric / "fabric.yaml"
+    shipped = intent.read_text(encoding="utf-8")
+    unit = "  - {unit: 1, hosts: 10}\n"
+    assert unit in shipped
+    intent.write_text(shipped.replace(unit, f"{unit}  - {{unit: 2, hosts: 2}}\n"), encoding="utf-8")
+    grown = intent.read_text(encoding="utf-8")
+    with running(fabric, "--bare") as lab:
         site = Site(lab, tmp_path)
-        words = ("--fabric", fabric, "--lab", lab.name, "--yes", "--disruptive", "--busy", "--confirm-within", "1800")
-        done = start("deploy", *words, timeout_s=LONGEST_S, **site.changes)
-        assert done.returncode == 0, done.stdout + done.stderr
-        planned = site.netkit("plan")
-        assert planned.stdout.startswith(f"{name}: nothing to change on "), planned.stdout
-        until(lambda: verdict(site) == "clean", "no check fails")
+        for text in (shipped, grown):
+            intent.write_text(text, encoding="utf-8")
+            deployed(site)
