@@ -1,7 +1,8 @@
 """Shell script for a commit on the switch: try the files, then keep or revert them.
 
-New files are in place only while the services read them: until they are kept, a reboot finds the old ones. The script
-and its state are below /run, which a reboot empties. The timer and the confirmation race to rename a marker.
+New files are in place only while the services read them: a reboot during these seconds finds the new files, and until
+they are kept, any other reboot finds the old ones. The script and its state are below /run, which a reboot empties. The
+timer and the confirmation race to rename a marker.
 """
 
 import shlex
