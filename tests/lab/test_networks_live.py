@@ -294,5 +294,9 @@ def test_a_shipped_cluster_with_storage_runs(name: str, host: str, tmp_path: Pat
             for switch, peer in (("storage01", "203.0.113.0"), ("storage02", "203.0.113.2")):
                 until(lambda: default_route(lab, switch) == {"ip": peer}, f"{switch}'s own provider")  # noqa: B023
         assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
-        checked = lab.netkit("check", *of_lab, "--window", "5", "--format", "json")
-        assert json.loads(checked.stdout)["verdict"] == "clean", checked.stdout
+
+        def verdict() -> str:
+            checked = lab.netkit("check", *of_lab, "--window", "5", "--format", "json")
+            return str(json.loads(checked.stdout)["verdict"])
+
+        until(lambda: verdict() == "clean", "all devices of a busy machine answer, and no check fails")
