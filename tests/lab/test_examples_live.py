@@ -32,7 +32,7 @@ def verdict(site: Site) -> str:
 
 @needs_lab
 @pytest.mark.whole
-@pytest.mark.parametrize("name", ["brownfield", "training-cluster", "training-800g"])
+@pytest.mark.parametrize("name", ["brownfield", "training-cluster", "training-800g", "hgx-256"])
 def test_unconfigured_devices_get_the_whole_example(name: str, tmp_path: Path) -> None:
     fabric = Path(shutil.copytree(ROOT / "inventory" / name, tmp_path / name))
     with running(fabric, "--bare") as lab:
