@@ -1,8 +1,8 @@
 """Shell script for a commit on the switch: try the files, then keep or revert them.
 
-New files are in place only while the services read them: a reboot during these seconds finds the new files, and until
-they are kept, any other reboot finds the old ones. The script and its state are below /run, which a reboot empties. The
-timer and the confirmation race to rename a marker.
+New files are in place only while the services read them: until they are kept, a reboot finds the old ones. A unit puts
+these back if the switch goes down in between. Otherwise the script and its state are below /run, which a reboot
+empties. The timer and the confirmation race to rename a marker.
 """
 
 import shlex
@@ -18,6 +18,28 @@ GONE = f"{FOLDER}/gone"
 """Lists the files that the change removes."""
 UNIT = "netkit-revert"
 TOO_LATE = 75
+UNDO = "/etc/netkit/undo"
+"""What a boot needs that follows a change which was being applied."""
+UNDO_UNIT = "netkit-undo.service"
+UNITS = "/etc/systemd/system"
+END_UNDO = (
+    f"rm -rf {UNITS}/sysinit.target.wants/{UNDO_UNIT} {UNITS}/{UNDO_UNIT} {UNDO}; rmdir {UNDO.rpartition('/')[0]}"
+)
+BOOT_UNIT = f"""[Unit]
+Description=Put back the files from before a change that was being applied
+DefaultDependencies=no
+After=systemd-remount-fs.service
+Before=systemd-sysctl.service systemd-networkd.service network-pre.target shutdown.target
+Wants=network-pre.target
+Conflicts=shutdown.target
+
+[Service]
+Type=oneshot
+ExecStart=/bin/sh {UNDO}/boot
+
+[Install]
+WantedBy=sysinit.target
+"""
 
 # Up to 9.0 FRR has no `no` for BFD timers. frr-reload.py then shortens the command until vtysh accepts it, and reports
 # success. So defaults are written out for timers that run and are missing in the file.
@@ -164,11 +186,17 @@ service() {{  # without its file a service may refuse to start, as it did before
 }}
 """
 TAIL = """
+guard() {  # all of it is on the disk before the first new file is
+    rm -rf UNDO && mkdir -p UNDO UNITS/sysinit.target.wants && cp -a saved boot UNDO/ &&
+        cp boot.service UNITS/UNDO_UNIT && ln -sf ../UNDO_UNIT UNITS/sysinit.target.wants/ && sync
+}
 act() {
     code=0
-    put "$1"
+    guard || [ "$1" = before ] || say "a reboot could not put back the old files: is the disk full?"
+    [ $code -ne 0 ] || put "$1"
     [ $code -ne 0 ] || take "$1"
     put saved
+    END_UNDO 2>/dev/null
     return $code
 }
 back() {
@@ -210,9 +238,31 @@ def script(changed: frozenset[str]) -> str:
     room = put.replace("    place ", "    hold ").replace('"$1"', "after")
     take = "\n".join(f"    {step}" for step in _steps(files))
     held = " ".join(f"{PLACES[file].path}.netkit" for file in files)
-    tail = TAIL.replace("FOLDER", FOLDER).replace("HELD", held)
+    tail = TAIL.replace("FOLDER", FOLDER).replace("HELD", held).replace("END_UNDO", END_UNDO)
+    tail = tail.replace("UNDO_UNIT", UNDO_UNIT).replace("UNDO", UNDO).replace("UNITS", UNITS)
     head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD, patience=PATIENCE_S)
     return f"{head}{TEXTS}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
+
+
+def at_boot(changed: frozenset[str]) -> str:
+    """Write the script of a boot that follows a change which was being applied."""
+    files = in_order(changed)
+    put = "\n".join(f"place {file} {shlex.quote(PLACES[file].path)}" for file in files)
+    generate = "netplan generate || code=1\n" if NETPLAN in files else ""  # it ran before this unit
+    return f"""#!/bin/sh
+cd {UNDO} || exit 1
+code=0
+place() {{  # file, where it belongs
+    if [ -e "saved/$1" ] || [ -L "saved/$1" ]; then
+        cp -a "saved/$1" "$2.netkit" && mv -f "$2.netkit" "$2" || code=1
+    else
+        rm -f "$2"
+    fi
+}}
+{put}
+{generate}[ $code -ne 0 ] || {{ cd / && sync && {END_UNDO}; }} 2>/dev/null
+exit $code
+"""
 
 
 def _steps(files: tuple[str, ...]) -> list[str]:

@@ -35,6 +35,7 @@ class Frr(Personality):
 
     def boot(self) -> None:
         self.units.power_up()
+        self.units.start_early()
         self.engine.boot()
 
     @property
