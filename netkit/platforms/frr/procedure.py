@@ -188,7 +188,7 @@ service() {{  # without its file a service may refuse to start, as it did before
 TAIL = """
 guard() {  # all of it is on the disk before the first new file is
     rm -rf UNDO && mkdir -p UNDO UNITS/sysinit.target.wants && cp -a saved boot UNDO/ &&
-        cp boot.service UNITS/UNDO_UNIT && ln -sf ../UNDO_UNIT UNITS/sysinit.target.wants/ && sync
+        cp -a boot.service UNITS/UNDO_UNIT && ln -sf ../UNDO_UNIT UNITS/sysinit.target.wants/ && sync -f UNDO
 }
 act() {
     code=0
@@ -260,7 +260,7 @@ place() {{  # file, where it belongs
     fi
 }}
 {put}
-{generate}[ $code -ne 0 ] || {{ cd / && sync && {END_UNDO}; }} 2>/dev/null
+{generate}[ $code -ne 0 ] || {{ cd / && sync -f /etc && {END_UNDO}; }} 2>/dev/null
 exit $code
 """
 
