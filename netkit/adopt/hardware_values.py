@@ -1,8 +1,8 @@
 """Ports and PCI addresses → models, breakouts and media of the intent."""
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,7 +10,7 @@ from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.links import FoundLinks
 from netkit.adopt.names import natural, some
 from netkit.adopt.placement import Placement, slots_of
-from netkit.adopt.survey import Survey, SurveyedSwitch
+from netkit.adopt.survey import Survey, SurveyedHost, SurveyedSwitch
 from netkit.design import lossless
 from netkit.design.fabric import Cable
 from netkit.design.hardware_lookup import version_problems
@@ -27,6 +27,11 @@ ROUND_STEPS = (100, 50, 10, 5, 1)
 """Of a length, from the roundest: 10 m to 0.1 m."""
 
 
+Unit = tuple[int, int]
+"""Pod and number."""
+SwitchPort = tuple[SurveyedSwitch, ExistingPort]
+
+
 @dataclass
 class HardwareSearch:
     """Finds hardware for what is installed."""
@@ -37,6 +42,7 @@ class HardwareSearch:
     catalog: Catalog
     guesses: Assumptions
     names: dict[tuple[str, str, str], frozenset[str]] = field(default_factory=dict)
+    _unit_models: dict[Unit, HostModel] = field(default_factory=dict)
     _by_headroom: dict[tuple[str, str, int, int], tuple[float, float] | None] = field(default_factory=dict)
 
     def tiers(self) -> Values:
@@ -169,16 +175,48 @@ class HardwareSearch:
     def _used(self, switch: SurveyedSwitch) -> set[str]:
         return {port for port in switch.ports if (switch.name, port) in self.sides}
 
-    def split(self, role: str, side: str) -> Split:
-        """How most cages of a side are split; by default from the names of ports."""
+    @cached_property
+    def unit_splits(self) -> Mapping[Unit, Split]:
+        """How the leaves of units split cages towards hosts, where those have another speed than most."""
+        usual, ports = self.split("leaf", "down"), defaultdict[Unit, list[ExistingPort]](list)
+        for name, port in (link.far for link in self.links.hosts):
+            switch = self.survey.switches.get(name)
+            if switch and port in switch.ports and (unit := self._unit(name)):
+                ports[unit].append(switch.ports[port])
+        known = self._ports(self.model("leaf"), self.platform("leaf"), usual)
+        return {
+            unit: split
+            for unit, found in ports.items()
+            if most(port.speed_gbps for port in found) not in {None, usual.speed_gbps}
+            or not {port.name for port in found} <= known
+            if (split := self.split("leaf", "down", unit)) != usual
+        }
+
+    def _unit(self, name: str) -> Unit | None:
+        """The unit of a leaf or host."""
+        place = self.placement.places.get(name)
+        return (place.pod, place.unit) if place and place.role in {"leaf", "host"} else None
+
+    def split_at(self, name: str, side: str) -> Split:
+        """How a switch splits the cages of a side."""
+        key, unit = (self.placement.places[name].role, side), self._unit(name)
+        if unit in self.unit_splits and unit and side == "down":
+            return self.unit_splits[unit]
+        return self._side_splits.get(key) or self.split(*key)
+
+    def split(self, role: str, side: str, unit: Unit | None = None) -> Split:
+        """How most cages of a side are split, of all or of a unit; by default from the names of ports."""
         model = self.model(role)
-        switches = self._switches(role)
+        switches = [one for one in self._switches(role) if unit in {None, self._unit(one.name)}]
         ports = [
             (switch, switch.ports[port])
             for switch in switches
             for port in self._used(switch)
             if self.sides[(switch.name, port)] == side
         ]
+        is_host = (role, side) == ("leaf", "down")
+        if is_host and unit is None:
+            ports = self._usual_ports(ports)
         stated = most(port.split for _, port in ports if port.split)
         if stated and (split := model.split(stated)):
             return split
@@ -197,8 +235,8 @@ class HardwareSearch:
         ]
         fastest = max(split.ports * split.speed_gbps for split in model.splits)
         speeds = {port.speed_gbps for _, port in ports} - {None}
-        is_host = (role, side) == ("leaf", "down")
-        wanted = speeds or ({self.host_speed} if is_host else {fastest // split.ports for split in fitting})
+        host = self.unit_model(unit) if unit else self.host_model
+        wanted = speeds or ({host.speed_gbps} if is_host else {fastest // split.ports for split in fitting})
         chosen = next((split for split in fitting if split.speed_gbps in wanted), None)
         if chosen is None:
             chosen = next(iter(fitting), model.splits[0])
@@ -208,6 +246,17 @@ class HardwareSearch:
                 "switches", f"{role}: {chosen.mode} for ports to {towards}; no configuration has their speed"
             )
         return chosen
+
+    def _usual_ports(self, ports: list[SwitchPort]) -> list[SwitchPort]:
+        """The ports of units with the speed of most; those of one unit if no breakout has all of them."""
+        units, speed = defaultdict[Unit | None, list[SwitchPort]](list), most(port.speed_gbps for _, port in ports)
+        for switch, port in ports:
+            units[self._unit(switch.name)].append((switch, port))
+        alike = [found for found in units.values() if most(port.speed_gbps for _, port in found) == speed]
+        usual = [one for found in alike for one in found]
+        model, platform, names = self.model("leaf"), self.platform("leaf"), {port.name for _, port in usual}
+        is_one = any(names <= self._ports(model, platform, split) for split in model.splits)
+        return usual if is_one else max(units.values(), key=len)
 
     def breakout(self, platform: str, model: SwitchModel, usual: Split, port: ExistingPort) -> str:
         """How the cage of a port outside the fabric is split; empty if as usual, or if no breakout has the port."""
@@ -231,20 +280,21 @@ class HardwareSearch:
     def ports(self, name: str, side: str) -> list[str]:
         """The ports that a switch has on a side, in order."""
         role, switch = self.placement.places[name].role, self.survey.switches.get(name)
-        model, split = self.catalog.switch(self.own_model(name)), self.split(role, side)
+        model, split = self.catalog.switch(self.own_model(name)), self.split_at(name, side)
         platform = switch.platform if switch else self.platform(role)
         return sorted(self._ports(model, platform, model.split(split.mode) or split), key=natural)
 
     @cached_property
-    def side_speeds(self) -> Mapping[tuple[str, str], int]:
-        """(role, side) → speed of most ports there, in Gb/s."""
+    def _side_splits(self) -> Mapping[tuple[str, str], Split]:
+        """(role, side) → how most cages there are split."""
         roles = {(self.placement.places[name].role, side) for (name, _), side in self.sides.items()}
-        return {(role, side): self.split(role, side).speed_gbps for role, side in sorted(roles) if role in TIERS}
+        return {(role, side): self.split(role, side) for role, side in sorted(roles) if role in TIERS}
 
     def speed_of(self, switch: str, port: ExistingPort) -> int | None:
         """The speed of a port in Gb/s: its own, else that of others of its side; None if it is not in use."""
-        place, side = self.placement.places.get(switch), self.sides.get((switch, port.name))
-        return port.speed_gbps or (self.side_speeds.get((place.role, side)) if place and side else None)
+        side = self.sides.get((switch, port.name))
+        is_placed = switch in self.placement.places and side is not None
+        return port.speed_gbps or (self.split_at(switch, str(side)).speed_gbps if is_placed else None)
 
     def _ports(self, model: SwitchModel, platform: str, split: Split) -> frozenset[str]:
         key = (model.name, platform, split.mode)
@@ -277,40 +327,46 @@ class HardwareSearch:
     def host_model(self) -> HostModel:
         return self.catalog.host(self._host_name())
 
-    @property
-    def host_speed(self) -> int:
-        return self.host_model.speed_gbps
+    def unit_model(self, unit: Unit) -> HostModel:
+        """The model of most hosts of a unit."""
+        if unit not in self._unit_models:
+            self._unit_models[unit] = self.catalog.host(self._host_name(unit))
+        return self._unit_models[unit]
 
-    def _host_name(self) -> str:
-        votes = Counter(model for host in self.survey.hosts.values() for model in host.existing.models)
+    def _host_name(self, unit: Unit | None = None) -> str:
+        hosts = [host for host in self.survey.hosts.values() if unit in {None, self._unit(host.name)}]
+        votes = Counter(model for host in hosts for model in host.existing.models)
         if votes:
             return votes.most_common(1)[0][0]
         speed = most(
             switch.ports[port].speed_gbps
             for switch in self.survey.switches.values()
+            if unit in {None, self._unit(switch.name)}
             for port in switch.host_ports
             if port in switch.ports
         )
         names = self.catalog.names("hosts")
-        likely = speed or self._undivided_gbps() or USUAL_GBPS
+        likely = speed or self._undivided_gbps(unit) or USUAL_GBPS
         fitting = [name for name in names if self.catalog.host(name).speed_gbps == likely]
         with_rails = [name for name in fitting if len(self.catalog.host(name).rails) >= self.placement.rails]
         chosen = next(iter((*with_rails, *fitting, *names)))
-        is_read = any(nic.pci for host in self.survey.hosts.values() for nic in host.existing.nics)
+        is_read = any(nic.pci for host in hosts for nic in host.existing.nics)
         why = "no model has NICs at the PCI addresses that were read" if is_read else "no PCI address of NICs was read"
         self.guesses.add("hosts", f"model {chosen}: {why}")
         return chosen
 
-    def _undivided_gbps(self) -> int | None:
+    def _undivided_gbps(self, unit: Unit | None) -> int | None:
         """The speed of the cages towards hosts, if the names of their ports show that none is split."""
         model, platform = self.model("leaf"), self.platform("leaf")
-        used = {(name, port) for (name, port), side in self.sides.items() if side == "down"}
+        ends = ((name, port) for (name, port), side in self.sides.items() if side == "down")
+        used = {(name, port) for name, port in ends if unit in {None, self._unit(name)}}
         names = {port for switch in self._switches("leaf") for port in switch.ports if (switch.name, port) in used}
         fitting = [split for split in model.splits if names <= self._ports(model, platform, split)]
         return max(split.speed_gbps for split in fitting) if {split.ports for split in fitting} == {1} else None
 
     def own_host_model(self, name: str) -> str:
-        host, usual = self.survey.hosts.get(name), self.host_model.name
+        host, unit = self.survey.hosts.get(name), self._unit(name)
+        usual = (self.unit_model(unit) if unit in self.unit_splits and unit else self.host_model).name
         if host is None or not host.existing.models or usual in host.existing.models:
             return usual
         return host.existing.models[0]
@@ -319,9 +375,16 @@ class HardwareSearch:
         """The model and settings that most hosts have."""
         every = list(self.survey.hosts.values())
         values: Values = {"model": self.host_model.name}
-        known = [nic.pci for nic in self.host_model.rails]
-        if own := self._pci(known):
+        if own := self._pci(self.host_model, every):
             values["pci"] = own
+        models = {self.unit_model(unit).name: unit for unit in self.unit_splits}
+        by_model = {
+            name: self._pci(self.catalog.host(name), [host for host in every if self._unit(host.name) == unit])
+            for name, unit in models.items()
+            if name != self.host_model.name
+        }
+        if any(by_model.values()):
+            values["pci_by_model"] = {name: own for name, own in by_model.items() if own}
         mtu = most(nic.mtu_bytes for host in every for nic in host.existing.nics)
         backend = most(host.existing.backend or None for host in every)
         interface = most(host.existing.management_interface or None for host in every)
@@ -345,16 +408,17 @@ class HardwareSearch:
         }
         return values
 
-    def _pci(self, known: list[str]) -> list[str]:
+    def _pci(self, model: HostModel, hosts: Sequence[SurveyedHost]) -> list[str]:
         """The PCI addresses in the order of rails, where those of the model are missing or others."""
+        known = [nic.pci for nic in model.rails]
         rails = {link.near: self.placement.places[link.far[0]].rail for link in self.links.hosts}
         found = {
             rail: most(
                 nic.pci or None
-                for host in self.survey.hosts.values()
+                for host in hosts
                 for nic in host.existing.nics
                 if rails.get((host.name, nic.interface)) == rail
-                and (not host.existing.models or self.host_model.name in host.existing.models)
+                and (not host.existing.models or model.name in host.existing.models)
             )
             for rail in range(self.placement.rails)
         }
@@ -386,6 +450,17 @@ class HardwareSearch:
             }
         return values
 
+    def of_unit(self, unit: Unit) -> Values:
+        """What a unit has of its own towards hosts."""
+        if (split := self.unit_splits.get(unit)) is None:
+            return {}
+        own: Values = {
+            "host_breakout": split.mode,
+            "host_media": self._media("host", split, self.usual_length("host") or USUAL_M["host"]),
+        }
+        model = self.unit_model(unit).name
+        return own if model == self.host_model.name else {"host_model": model, **own}
+
     def usual_length(self, kind: str) -> float | None:
         """The length of most cables of a kind."""
         if kind == "host":
@@ -414,8 +489,7 @@ class HardwareSearch:
             return port.cable_m, port.cable_m
         if port is None or not port.xoff_bytes or end not in self.sides:
             return None
-        role = self.placement.places[end[0]].role
-        split, name = self.split(role, self.sides[end]), self.own_model(end[0])
+        split, name = self.split_at(end[0], self.sides[end]), self.own_model(end[0])
         key = (name, split.mode, port.xoff_bytes, port.mtu_bytes or 0)
         if key not in self._by_headroom:
             model = self.catalog.switch(name)

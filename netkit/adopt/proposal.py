@@ -297,7 +297,7 @@ def _values(
         "ceilings": _ceilings(placement, *(beside.ceilings or (0, 0))),
         "switches": tiers,
         "hosts": hardware.hosts(),
-        "units": _units(placement),
+        "units": _units(placement, hardware),
         "cables": hardware.cables(),
         "pools": {"loopbacks": str(addresses.loopbacks), "hosts": str(addresses.hosts)},
         "lossless": fabric_values.lossless(survey, hardware.speed_of),
@@ -370,7 +370,7 @@ def _ceilings(placement: Placement, units: int, hosts_per_unit: int) -> Values:
     return ceilings | ({} if placement.topology == "rail-only" else {"spines": most("spine", "slot")})
 
 
-def _units(placement: Placement) -> list[Values]:
+def _units(placement: Placement, hardware: HardwareSearch) -> list[Values]:
     """Return the units, those that are alike in one entry."""
     hosts: dict[tuple[int, int], list[int]] = {}
     rails: dict[tuple[int, int], list[int]] = {}
@@ -379,16 +379,19 @@ def _units(placement: Placement) -> list[Values]:
             hosts.setdefault((one.pod, one.unit), []).append(one.slot)
         elif one.role == "leaf":
             rails.setdefault((one.pod, one.unit), []).append(one.rail)
-    alike: dict[tuple[int, int | str, str], list[int]] = {}
+    alike: dict[tuple[int, int | str, str, str], list[int]] = {}
+    own: dict[str, Values] = {}
     for (pod, unit), found in sorted(rails.items()):
         every = sorted(found) == list(range(placement.rails))
         slots = slots_of(hosts.get((pod, unit), [1]))
-        alike.setdefault((pod, slots, "" if every else spans(found)), []).append(unit)
+        ports = hardware.of_unit((pod, unit))
+        own[str(ports)] = ports
+        alike.setdefault((pod, slots, "" if every else spans(found), str(ports)), []).append(unit)
     entries: list[Values] = []
-    for (pod, slots, found_rails), units in alike.items():
+    for (pod, slots, found_rails, ports_key), units in alike.items():
         entry: Values = {"pod": pod} if placement.topology == "three-tier" else {}
         entry |= {"unit": units[0] if len(units) == 1 else spans(units), "hosts": slots}
-        entries.append(entry | ({"rails": found_rails} if found_rails else {}))
+        entries.append(entry | ({"rails": found_rails} if found_rails else {}) | own[ports_key])
     return entries
 
 

@@ -11,7 +11,7 @@ from netkit.design import lossless
 from netkit.design.cable_entries import NOTHING_GIVEN, CableEntries, GivenCable
 from netkit.design.entries import AS_OVERRIDES, DeviceEntries
 from netkit.design.fabric import Cable, Cage, PortProfile, PortRole
-from netkit.design.hardware_lookup import HardwareLookup, cable_of
+from netkit.design.hardware_lookup import HardwareLookup, HostPorts, cable_of
 from netkit.design.layout import Layout, Layouts, Position, front_panel
 from netkit.design.nic_entries import NicEntries
 from netkit.design.numbering import Numbering
@@ -61,7 +61,7 @@ class Blueprint:
             role: getattr(self.intent.names, role) or pattern
             for role, pattern in PATTERNS[self.intent.topology].items()
         }
-        self._profiles: dict[tuple[str, str, PortRole, float, str], PortProfile] = {}
+        self._profiles: dict[tuple[str, str, HostPorts, PortRole, float, str], PortProfile] = {}
         self._names: dict[tuple[str, int], str] = {}
         self._asns: dict[str, int] = {}
         self._cages: dict[tuple[str, str, str, int, str, int], Cage] = {}
@@ -72,8 +72,9 @@ class Blueprint:
         self._overrides: dict[str, Override] = {}
         self._entries = DeviceEntries(self.intent)
         self.cables, self._nics = CableEntries(self.intent), NicEntries(self.intent)
-        self._panels: dict[tuple[str, str, str, str], dict[str, Position]] = {}
+        self._panels: dict[tuple[str, str, str, HostPorts, str], dict[str, Position]] = {}
         self._entry_of: dict[str, DeviceEntry] = {}
+        self._unit_of: dict[str, Unit | None] = {}
         self.renamed: dict[str, str] = {}
         """Name by the pattern → the given one."""
 
@@ -90,13 +91,19 @@ class Blueprint:
         return tuple(sorted(places, key=lambda place: (place.pod, place.unit)))
 
     @cached_property
+    def _units(self) -> dict[tuple[int, int], Unit]:
+        return {(place.pod, place.unit): place.entry for place in self.places}
+
+    @cached_property
     def pods(self) -> tuple[int, ...]:
         """The pods that have a unit."""
         return tuple(sorted({place.pod for place in self.places}))
 
     def leaf_name(self, pod: int, unit: int, rail: int) -> str:
         number = self.numbering.leaf_number(pod, unit, rail)
-        return self._name("leaf", number, (pod, unit, rail), pod=pod, unit=unit, rail=rail)
+        name = self._name("leaf", number, (pod, unit, rail), pod=pod, unit=unit, rail=rail)
+        self._unit_of[name] = self._units.get((pod, unit))
+        return name
 
     def spine_name(self, pod: int, plane: int, slot: int) -> str:
         number = self.numbering.spine_number(pod, plane, slot)
@@ -138,14 +145,14 @@ class Blueprint:
         return asn
 
     def hardware_of(self, role: str, name: str) -> HardwareLookup:
-        """The hardware with the model and the NOS of a switch in its tier."""
-        entry = self.entry(name)
-        return self.hardware.variant(role, entry.model, entry.platform) if entry else self.hardware
+        """The hardware with the model, the NOS and the host ports of a switch in its tier."""
+        entry, unit = self.entry(name), self._unit_of.get(name)
+        model, platform = (entry.model, entry.platform) if entry else (None, None)
+        return self.hardware.variant(role, model, platform, unit)
 
     def layout(self, role: str, name: str) -> Layout:
         """Which ports of a switch serve what."""
-        hardware = self.hardware_of(role, name)
-        return self.layouts[(role, hardware.models[role].name, hardware.tier(role).platform)]
+        return self.layouts[self.hardware_of(role, name).key(role)]
 
     def cage(self, role: str, name: str, number: int, split: Split) -> Cage:
         """A cage of a switch, as one object that switches of one model share."""
@@ -212,7 +219,7 @@ class Blueprint:
         if not port:
             return designed
         hardware = self.hardware_of(role, name)
-        key = (role, hardware.models[role].name, hardware.tier(role).platform, side)
+        key = (*hardware.key(role), side)
         if key not in self._panels:
             self._panels[key] = front_panel(hardware, role, side)
         return self._panels[key].get(port, designed)
@@ -254,12 +261,12 @@ class Blueprint:
             "up": "spine" if tier == "leaf" else "core",
             "down": "core" if tier == "core" else "spine",
         }[role]
-        cable = cable_of(self.intent, kind)
+        hardware = self.hardware_of(tier, name)
+        cable = cable_of(hardware.intent, kind)
         lengths = (one for one in (own.length_m, length_m) if one is not None)
         length = next(lengths, cable.length_m)
-        hardware = self.hardware_of(tier, name)
         media = own.media if own.media and own.media in hardware.media else cable.media
-        key = (tier, hardware.models[tier].name, role, length, media)
+        key = (tier, hardware.models[tier].name, hardware.host_ports, role, length, media)
         if key not in self._profiles:
             split = hardware.up_split(tier) if role == "up" else hardware.down_split(tier)
             if split is None:

@@ -9,7 +9,7 @@ from ipaddress import IPv4Interface, IPv4Network
 from itertools import pairwise
 
 from netkit.design.fabric import Fabric, Host, Port, Switch
-from netkit.design.hardware_lookup import HardwareLookup, cable_of
+from netkit.design.hardware_lookup import HardwareLookup, Variant, cable_of, unit_at
 from netkit.design.layout import Position, front_panel
 from netkit.errors import Path, Problem
 from netkit.intent.model import CableEntry, Intent
@@ -114,7 +114,8 @@ def problems(fabric: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str
         seen.setdefault(key, path)
         found += _of_ports(hardware, panels, ends)
         found += _of_addresses(hardware.intent, ends.kind, entry, path)
-        found += _of_media(hardware, ends.kind, entry, path)
+        of_host = _hardware_of(hardware, ends.upper) if ends.kind == "host" else hardware
+        found += _of_media(of_host, ends.kind, entry, path)
         yield from found
         written[(ends.lower.name, ends.port)] = ends.port_path
         written[(ends.upper.name, ends.peer_port)] = ends.peer_port_path
@@ -163,8 +164,13 @@ def _of_link(ends: _Ends, entry: CableEntry, count: int, path: Path) -> Iterator
         yield Problem(message, f"use {count} or less, or raise {key}", (*path, "link"))
 
 
-Panels = dict[tuple[str, str, str, str], tuple[dict[str, Position], str]]
-"""Tier, model, NOS and side → the ports there by name, and how their cages are split."""
+Panels = dict[tuple[Variant, str], tuple[dict[str, Position], str]]
+"""Hardware and side → the ports there by name, and how their cages are split."""
+
+
+def _hardware_of(hardware: HardwareLookup, switch: Switch) -> HardwareLookup:
+    unit = unit_at(hardware.intent, switch.pod, switch.unit)
+    return hardware.variant(switch.role, switch.model.name, switch.platform, unit)
 
 
 def _of_ports(hardware: HardwareLookup, panels: Panels, ends: _Ends) -> Iterator[Problem]:
@@ -175,9 +181,9 @@ def _of_ports(hardware: HardwareLookup, panels: Panels, ends: _Ends) -> Iterator
     ):
         if not isinstance(device, Switch) or not port:
             continue
-        key = (device.role, device.model.name, device.platform, side)
+        own = _hardware_of(hardware, device)
+        key = own.key(device.role), side
         if key not in panels:
-            own = hardware.variant(device.role, device.model.name, device.platform)
             split = own.up_split(device.role) if side == "up" else own.down_split(device.role)
             panels[key] = front_panel(own, device.role, side), split.mode if split else ""
         names, mode = panels[key]

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field, replace
 
 from netkit.errors import DesignError, HardwareError, Path, Problem
 from netkit.hardware import Catalog, HostModel, Media, RailNic, Split, SwitchModel
-from netkit.intent.model import CableIntent, CoreTier, Intent, LeafTier, SpineTier
+from netkit.intent.model import CableIntent, CoreTier, Intent, LeafTier, SpineTier, Unit
 from netkit.platforms import PLATFORMS, version_key
 
 SWITCH_TIERS = ("leaf", "spine", "core")
 TOPOLOGY_TIERS = {"two-tier": ("leaf", "spine"), "three-tier": SWITCH_TIERS, "rail-only": ("leaf",)}
 
 
-Variant = tuple[str, str, str]
-"""Tier, model and NOS."""
+HostPorts = tuple[str, str]
+"""The breakout and the media of the leaves of a unit towards hosts; empty where they are those of the fabric."""
+USUAL_PORTS: HostPorts = ("", "")
+Variant = tuple[str, str, str, HostPorts]
+"""Tier, model, NOS, and ports towards hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,20 @@ class HardwareLookup:
     media: Mapping[str, Media]
     mtu_bytes: int
     variants: Mapping[Variant, "HardwareLookup"] = field(default_factory=dict)
-    """The same with another model or NOS in a tier, for switches that a table gives one."""
+    """The same with another model, NOS or host ports in a tier, for switches that a table or a unit gives them."""
+    host_ports: HostPorts = USUAL_PORTS
     written: Path = ()
-    """Where the other model or NOS is written."""
+    """Where the difference is written."""
 
-    def variant(self, role: str, model: str | None, platform: str | None) -> "HardwareLookup":
-        """The lookup in which a tier has a model and a NOS."""
+    def variant(self, role: str, model: str | None, platform: str | None, unit: Unit | None = None) -> "HardwareLookup":
+        """The lookup in which a tier has a model and a NOS, and leaves the host ports of their unit."""
         tier = self.tier(role)
-        return self.variants.get((role, model or tier.model, platform or tier.platform), self)
+        ports = host_ports(self.intent, unit) if role == "leaf" else USUAL_PORTS
+        return self.variants.get((role, model or tier.model, platform or tier.platform, ports), self)
+
+    def key(self, role: str) -> Variant:
+        """The key of this lookup among the variants of a tier."""
+        return role, self.models[role].name, self.tier(role).platform, self.host_ports
 
     def host(self, unit_model: str | None, own_model: str | None) -> HostHardware:
         """The hardware of a host, by the model of its unit and the one that a table gives it."""
@@ -63,6 +72,18 @@ class HardwareLookup:
     def up_split(self, role: str) -> Split | None:
         """The breakout of the ports towards the higher tier; None at the top."""
         return self.splits.get((role, "uplink_breakout"))
+
+
+def host_ports(intent: Intent, unit: Unit | None) -> HostPorts:
+    """What a unit has of its own towards hosts."""
+    breakout, media = (unit.host_breakout, unit.host_media) if unit else (None, None)
+    is_usual = breakout == intent.switches.leaf.host_breakout, media == intent.cables.host.media
+    return "" if is_usual[0] else breakout or "", "" if is_usual[1] else media or ""
+
+
+def unit_at(intent: Intent, pod: int | None, number: int | None) -> Unit | None:
+    """The entry of a unit."""
+    return next((one for one in intent.units if (pod or 1) in one.pod and number in one.unit), None)
 
 
 def look_up(intent: Intent, catalog: Catalog) -> HardwareLookup:
@@ -84,8 +105,11 @@ def look_up(intent: Intent, catalog: Catalog) -> HardwareLookup:
         raise DesignError([*host_problems, *problems])
     mtu = min(_max_mtu(intent, role, model) for role, model in models.items())
     found = HardwareLookup(intent, models, hosts, splits, media, mtu)
-    variants, problems = _variants(found, catalog)
-    problems += [*host_problems, *_host_speeds(intent, splits, hosts)]
+    of_units, problems = _unit_variants(found, catalog)
+    variants, row_problems = _row_variants(found, catalog, of_units)
+    variants |= of_units
+    speeds = () if problems else _host_speeds(replace(found, variants=variants))
+    problems += [*row_problems, *host_problems, *speeds]
     if problems:
         raise DesignError(problems)
     mtu = min([mtu, *(_max_mtu(one.intent, role, one.models[role]) for (role, *_), one in variants.items())])
@@ -93,19 +117,52 @@ def look_up(intent: Intent, catalog: Catalog) -> HardwareLookup:
     return replace(found, mtu_bytes=mtu, variants=variants)
 
 
-def _variants(base: HardwareLookup, catalog: Catalog) -> tuple[dict[Variant, HardwareLookup], list[Problem]]:
-    """Look up the models and NOSes that the table of devices gives single switches."""
+def _unit_variants(base: HardwareLookup, catalog: Catalog) -> tuple[dict[Variant, HardwareLookup], list[Problem]]:
+    """Look up the host ports that units have of their own."""
     intent, found, problems = base.intent, dict[Variant, HardwareLookup](), list[Problem]()
-    for index, entry in enumerate(intent.tables.devices):
-        role, row = entry.role, ("tables", "devices", index)
-        if role not in base.models or not (entry.model or entry.platform):
+    for index, unit in enumerate(intent.units):
+        ports = host_ports(intent, unit)
+        key = ("leaf", intent.switches.leaf.model, intent.switches.leaf.platform, ports)
+        if ports == USUAL_PORTS or key in found:
             continue
-        tier = base.tier(role)
-        key = (role, entry.model or tier.model, entry.platform or tier.platform)
+        breakout, media = ports
+        leaf = intent.switches.leaf.model_copy(update={"host_breakout": breakout} if breakout else {})
+        cable = intent.cables.host.model_copy(update={"media": media} if media else {})
+        changed = intent.model_copy(
+            update={
+                "switches": intent.switches.model_copy(update={"leaf": leaf}),
+                "cables": intent.cables.model_copy(update={"host": cable}),
+            }
+        )
+        models, splits, path = dict(base.models), dict(base.splits), ("units", index, "host_breakout")
+        wrong = list(_look_up_tier(changed, "leaf", catalog, models, splits))
+        if not wrong:
+            path = ("units", index, "host_media" if media else "host_breakout")
+            wrong = list(_of_media(changed, "host", splits[("leaf", "host_breakout")], base.media))
+        problems += (replace(problem, path=path) for problem in wrong)
+        found[key] = replace(
+            base, intent=changed, models=models, splits=splits, host_ports=ports, written=("units", index)
+        )
+    return found, problems
+
+
+def _row_variants(
+    usual: HardwareLookup, catalog: Catalog, of_units: Mapping[Variant, HardwareLookup]
+) -> tuple[dict[Variant, HardwareLookup], list[Problem]]:
+    """Look up the models and NOSes that the table of devices gives single switches."""
+    found, problems = dict[Variant, HardwareLookup](), list[Problem]()
+    for index, entry in enumerate(usual.intent.tables.devices):
+        role, row = entry.role, ("tables", "devices", index)
+        if role not in usual.models or not (entry.model or entry.platform):
+            continue
+        unit = unit_at(usual.intent, entry.pod, entry.unit) if role == "leaf" else None
+        base = replace(usual, variants=of_units).variant(role, None, None, unit)
+        intent, tier = base.intent, base.tier(role)
+        key = (role, entry.model or tier.model, entry.platform or tier.platform, base.host_ports)
         if key[2] != tier.platform and not entry.version:
             message = f"{tier.version} is a version of {PLATFORMS[tier.platform].title}, the NOS of the tier"
             problems.append(Problem(message, "give the version too", (*row, "platform")))
-        if key[1:] == (tier.model, tier.platform) or key in found:
+        if key[1:3] == (tier.model, tier.platform) or key in found:
             continue
         own: dict[str, object] = {"model": key[1], "platform": key[2]}
         if key[2] != tier.platform:
@@ -339,40 +396,61 @@ def cable_of(intent: Intent, kind: str) -> CableIntent:
 
 def _cables(intent: Intent, media: Mapping[str, Media]) -> Iterator[Problem]:
     for kind in ("host", *TOPOLOGY_TIERS[intent.topology][1:]):
-        cable = cable_of(intent, kind)
-        known = media.get(cable.media)
-        if known is None:
-            close = difflib.get_close_matches(cable.media, media, 1, 0.6)
-            remedy = f"did you mean {close[0]}?" if close else f"use one of {', '.join(sorted(media))}"
-            yield Problem(f"no media {cable.media!r}", remedy, ("cables", kind, "media"))
-            continue
-        for length, path in _lengths(intent, kind):
-            if known.reach_m is not None and length > known.reach_m:
+        unknown: set[str] = set()
+        for name, at, length, path in _lengths(intent, kind):
+            known = media.get(name)
+            if known is None and name not in unknown:
+                unknown.add(name)
+                close = difflib.get_close_matches(name, media, 1, 0.6)
+                remedy = f"did you mean {close[0]}?" if close else f"use one of {', '.join(sorted(media))}"
+                yield Problem(f"no media {name!r}", remedy, at)
+            if known is not None and known.reach_m is not None and length > known.reach_m:
                 yield Problem(
-                    f"{cable.media} reaches {known.reach_m:g} m, the cable is {length:g} m",
+                    f"{name} reaches {known.reach_m:g} m, the cable is {length:g} m",
                     "shorten it or choose other media",
                     path,
                 )
 
 
-def _lengths(intent: Intent, kind: str) -> Iterator[tuple[float, Path]]:
-    """Yield every length of a kind of cable, and where it is written."""
-    yield cable_of(intent, kind).length_m, ("cables", kind, "length_m")
+def _lengths(intent: Intent, kind: str) -> Iterator[tuple[str, Path, float, Path]]:
+    """Yield the media and the length of a kind of cable, each with where it is written, of the fabric and of units."""
+    cable, at, path = cable_of(intent, kind), ("cables", kind, "media"), ("cables", kind, "length_m")
+    yield cable.media, at, cable.length_m, path
     for index, unit in enumerate(intent.units):
-        own = getattr(unit, f"{kind}_cable_m", None)
-        if own is not None:
-            yield own, ("units", index, f"{kind}_cable_m")
+        media, length_m = getattr(unit, f"{kind}_media", None), getattr(unit, f"{kind}_cable_m", None)
+        if media is not None or length_m is not None:
+            yield (
+                media or cable.media,
+                ("units", index, f"{kind}_media") if media else at,
+                cable.length_m if length_m is None else length_m,
+                path if length_m is None else ("units", index, f"{kind}_cable_m"),
+            )
 
 
-def _host_speeds(
-    intent: Intent, splits: Mapping[tuple[str, str], Split], hosts: Mapping[str, HostHardware]
-) -> Iterator[Problem]:
-    """Compare the NICs of the models of units and rows with the ports of the leaves."""
-    speed = splits[("leaf", "host_breakout")].speed_gbps
-    for name, path in _host_models(intent).items():
-        if name in hosts and path != ("hosts", "model") and (own := hosts[name].model.speed_gbps) != speed:
+def _host_speeds(hardware: HardwareLookup) -> Iterator[Problem]:
+    """Compare the NICs of the models of units and rows with the ports of their leaves."""
+    intent, seen = hardware.intent, set[tuple[str, int]]()
+    named: list[tuple[str, Unit | None, Path]] = [
+        (
+            unit.host_model or intent.hosts.model,
+            unit,
+            ("units", index, "host_model" if unit.host_model else "host_breakout"),
+        )
+        for index, unit in enumerate(intent.units)
+        if unit.host_model or host_ports(intent, unit)[0]
+    ]
+    for index, entry in enumerate(intent.tables.devices):
+        if entry.role == "host" and entry.model:
+            named.append((entry.model, unit_at(intent, entry.pod, entry.unit), ("tables", "devices", index, "model")))
+    for name, unit, path in named:
+        speed = hardware.variant("leaf", None, None, unit).down_split("leaf").speed_gbps
+        own = hardware.hosts[name].model.speed_gbps if name in hardware.hosts else speed
+        if own != speed and (name, speed) not in seen:
+            seen.add((name, speed))
             message = f"the NICs of {name} run at {own}G, the leaves' host ports at {speed}G"
-            yield Problem(message, "choose a model of that speed", path)
+            yield Problem(
+                message, "choose a model of that speed, or give the unit its host_breakout and host_media", path
+            )
 
 
 def _speeds(
@@ -389,24 +467,25 @@ def _speeds(
         path = ("switches", *key)
         if speed != other:
             yield Problem(f"runs at {speed}G, but {name} at {other}G", "give both ends of the link one speed", path)
-        cable = media[cable_of(intent, kind).media]
-        if cable.speed_gbps != speed:
-            offered = (
-                ", ".join(sorted(name for name, each in media.items() if each.speed_gbps == speed))
-                or "none in the catalogue"
-            )
-            message = f"{cable.name} carries {cable.speed_gbps}G a port, the link runs at {speed}G"
-            yield Problem(message, f"choose media of that speed: {offered}", ("cables", kind, "media"))
-        elif splits[key].ports > cable.ports_per_module:
-            fitting = sorted(
-                name
-                for name, each in media.items()
-                if each.speed_gbps == speed and each.ports_per_module == splits[key].ports
-            )
-            message = f"a {cable.name} serves one port, but {splits[key].mode} makes {splits[key].ports} of each cage"
-            yield Problem(
-                message, f"choose media for it: {', '.join(fitting) or 'none known'}", ("cables", kind, "media")
-            )
+        yield from _of_media(intent, kind, splits[key], media)
+
+
+def _of_media(intent: Intent, kind: str, split: Split, media: Mapping[str, Media]) -> Iterator[Problem]:
+    """Yield why the media of a kind of cable do not fit how the cages are split."""
+    cable, speed, path = media[cable_of(intent, kind).media], split.speed_gbps, ("cables", kind, "media")
+    if cable.speed_gbps != speed:
+        offered = (
+            ", ".join(sorted(name for name, each in media.items() if each.speed_gbps == speed))
+            or "none in the catalogue"
+        )
+        message = f"{cable.name} carries {cable.speed_gbps}G a port, the link runs at {speed}G"
+        yield Problem(message, f"choose media of that speed: {offered}", path)
+    elif split.ports > cable.ports_per_module:
+        fitting = sorted(
+            name for name, each in media.items() if each.speed_gbps == speed and each.ports_per_module == split.ports
+        )
+        message = f"a {cable.name} serves one port, but {split.mode} makes {split.ports} of each cage"
+        yield Problem(message, f"choose media for it: {', '.join(fitting) or 'none known'}", path)
 
 
 def _speed(splits: Mapping[tuple[str, str], Split], key: tuple[str, str]) -> int:

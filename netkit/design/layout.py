@@ -47,8 +47,7 @@ def arrange(hardware: HardwareLookup) -> tuple[Layouts, list[Problem]]:
     needs = _needs(hardware)
     for role in TOPOLOGY_TIERS[hardware.intent.topology]:
         down, up = needs[role]
-        own = (role, hardware.models[role].name, hardware.tier(role).platform)
-        layouts[own], found = _arrange_tier(hardware, role, down, up)
+        layouts[hardware.key(role)], found = _arrange_tier(hardware, role, down, up)
         problems += found
         for key, variant in hardware.variants.items():
             if key[0] == role:

@@ -142,7 +142,11 @@ class Unit(Strict):
     unit: Numbers = Field(description="number of the unit within the pod, or a list such as 1-15")
     hosts: Count = Field(description="hosts: a count, or slots such as 1-3,5")
     rails: Numbers | None = Field(None, description="rails whose leaf is installed, counted from 0; default: all")
-    host_model: CatalogName | None = Field(None, description="instead of hosts.model, with NICs of the same speed")
+    host_model: CatalogName | None = Field(None, description="instead of hosts.model")
+    host_breakout: Breakout | None = Field(
+        None, description="instead of switches.leaf.host_breakout, for NICs of another speed"
+    )
+    host_media: str | None = Field(None, description="instead of cables.host.media")
     host_cable_m: Metres | None = Field(None, description="instead of cables.host.length_m")
     spine_cable_m: Metres | None = Field(None, description="instead of cables.spine.length_m")
     host_names: dict[int, Name] = Field(default_factory=dict, description="names that differ from the pattern, by slot")
@@ -517,7 +521,7 @@ class DeviceEntry(Strict):
     model: CatalogName | None = Field(
         None,
         description="model, instead of that of the tier or unit: a switch splits cages alike; "
-        "the NICs of a host have the speed of the others",
+        "the NICs of a host have the speed of the others of its unit",
     )
     platform: PlatformName | None = Field(
         None, description="switches: network operating system, instead of that of the tier; with its version"

@@ -27,11 +27,13 @@ from netkit.platforms.config import Files
 from netkit.project.adopting import adopted as adopted_whole
 from netkit.render import Engine, render
 from tests.intents import fabric as small
-from tests.intents import storage, storage_eos
+from tests.intents import on_platform, storage, storage_eos
 from tests.intents import values as small_values
 from tests.lanes import examples
+from tests.plan.scenes import VERSIONS
 from tests.random_intents import MANAGEMENT, PLATFORMS, Values, guarded, of_ipv4
 from tests.random_intents import intents as random_intents
+from tests.test_speeds import MIXED
 
 CATALOG, ENGINE = Catalog(), Engine()
 READ = ("nvue", "sonic", "frr", "eos")
@@ -494,3 +496,15 @@ def swapped(text: str) -> str:
     return (
         text.replace("filer-7", "filer_7").replace("gpu01", "gpu00").replace("gpu06", "gpu01").replace("gpu00", "gpu06")
     )
+
+
+@pytest.mark.parametrize("platform", READ)
+def test_units_of_two_speeds_are_adopted(platform: str) -> None:
+    fabric = small(on_platform(platform, VERSIONS[platform], MIXED))
+    files = files_of(fabric)
+    found = adopted(files)
+    assert differences(found, files) == {}
+    assert [(unit.host_breakout, unit.host_media) for unit in found.intent.units] == [
+        (None, None),
+        ("1x800G", "800G-DR8"),
+    ]

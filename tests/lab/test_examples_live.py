@@ -41,15 +41,19 @@ def test_unconfigured_devices_get_the_whole_example(name: str, tmp_path: Path) -
 
 @needs_lab
 @pytest.mark.whole
-def test_a_cluster_grows_by_a_unit(tmp_path: Path) -> None:
+def test_a_cluster_grows_by_a_unit_of_800g(tmp_path: Path) -> None:
     """The devices of the new unit are unconfigured until the intent has them; those that run keep names and numbers."""
     fabric = Path(shutil.copytree(ROOT / "inventory/training-cluster", tmp_path / "training-cluster"))
     intent = fabric / "fabric.yaml"
     shipped = intent.read_text(encoding="utf-8")
-    unit = "  - {unit: 1, hosts: 10}\n"
+    unit, model = "  - {unit: 1, hosts: 10}\n", "  model: dgx-h100\n"
     assert unit in shipped
-    intent.write_text(shipped.replace(unit, f"{unit}  - {{unit: 2, hosts: 2}}\n"), encoding="utf-8")
-    grown = intent.read_text(encoding="utf-8")
+    assert model in shipped
+    faster = "{unit: 2, hosts: 2, host_model: hgx-b300-generic, host_breakout: 1x800G, host_media: 800G-DR8}"
+    pci = ", ".join(f'"0000:{bus:02x}:00.0"' for bus in range(1, 9))
+    grown = shipped.replace(unit, f"{unit}  - {faster}\n")
+    grown = grown.replace(model, f"{model}  pci_by_model: {{hgx-b300-generic: [{pci}]}}\n")
+    intent.write_text(grown, encoding="utf-8")
     with running(fabric, "--bare") as lab:
         site = Site(lab, tmp_path)
         for text in (shipped, grown):
