@@ -76,9 +76,10 @@ class HardwareLookup:
 
 def host_ports(intent: Intent, unit: Unit | None) -> HostPorts:
     """What a unit has of its own towards hosts."""
-    breakout, media = (unit.host_breakout, unit.host_media) if unit else (None, None)
-    is_usual = breakout == intent.switches.leaf.host_breakout, media == intent.cables.host.media
-    return "" if is_usual[0] else breakout or "", "" if is_usual[1] else media or ""
+    own = (unit.host_breakout, unit.host_media) if unit else (None, None)
+    usual = (intent.switches.leaf.host_breakout, intent.cables.host.media)
+    breakout, media = (one if one and one != other else "" for one, other in zip(own, usual, strict=True))
+    return breakout, media
 
 
 def unit_at(intent: Intent, pod: int | None, number: int | None) -> Unit | None:
