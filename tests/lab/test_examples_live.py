@@ -50,7 +50,7 @@ def test_a_cluster_grows_by_a_unit_of_800g(tmp_path: Path) -> None:
     assert unit in shipped
     assert model in shipped
     faster = "{unit: 2, hosts: 2, host_model: hgx-b300-generic, host_breakout: 1x800G, host_media: 800G-DR8}"
-    pci = ", ".join(f'"0000:{bus:02x}:00.0"' for bus in range(1, 9))
+    pci = ", ".join(f'"0000:{bus}:00.0"' for bus in ("05", "1d", "35", "4d", "85", "9d", "b5", "cd"))
     grown = shipped.replace(unit, f"{unit}  - {faster}\n")
     grown = grown.replace(model, f"{model}  pci_by_model: {{hgx-b300-generic: [{pci}]}}\n")
     intent.write_text(grown, encoding="utf-8")
