@@ -26,6 +26,7 @@ from netkit.platforms import PLATFORMS
 from netkit.render import Engine, render
 from tests import intents
 from tests.command import ROOT
+from tests.test_speeds import MIXED
 
 ENGINE = Engine()
 Changes = dict[str, Any]
@@ -213,14 +214,6 @@ ECN = {"min_bytes": 200_000, "max_bytes": 2_000_000, "probability_percent": 50}
 SYSLOG = {"address": "192.0.2.4", "port": 514, "protocol": "udp"}
 FAR: Changes = {"cables": {"spine": {"media": "800G-2xDR4"}}}
 UNIT = {"unit": "1-2", "hosts": 2}
-FASTER_PCI = {"hgx-b300-generic": ["0000:05:00.0", "0000:1d:00.0"]}
-FASTER = {
-    "unit": 2,
-    "hosts": 2,
-    "host_model": "hgx-b300-generic",
-    "host_breakout": "1x800G",
-    "host_media": "800G-DR8",
-}
 PODS: Changes = {**WIDE, "units": [{"pod": "1-2", **UNIT}]}
 PLANES: Changes = {
     "cross_rail": "blocked",
@@ -458,7 +451,7 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "own.path": ({}, {"own": ["x / y"]}),
     "own.devices": ({"own": ["x / y"]}, {"own": [{"path": "x / y", "devices": "leaf01"}]}),
     "units.host_model": ({}, {"units": [{**UNIT, "host_model": "hgx-h100-xe9680"}]}),
-    "units.host_breakout": ({}, {"units": [{"unit": 1, "hosts": 2}, FASTER], "hosts": {"pci_by_model": FASTER_PCI}}),
+    "units.host_breakout": ({}, MIXED),
     "units.host_media": ({}, {"units": [{**UNIT, "host_media": "800G-2xSR4"}]}),
     "units.host_cable_m": ({}, {"units": [{**UNIT, "host_cable_m": 200}]}),
     "units.spine_cable_m": (FAR, {"units": [{**UNIT, "spine_cable_m": 400}]}),

@@ -377,14 +377,13 @@ class HardwareSearch:
         values: Values = {"model": self.host_model.name}
         if own := self._pci(self.host_model, every):
             values["pci"] = own
-        models = {self.unit_model(unit).name: unit for unit in self.unit_splits}
-        by_model = {
-            name: self._pci(self.catalog.host(name), [host for host in every if self._unit(host.name) == unit])
-            for name, unit in models.items()
-            if name != self.host_model.name
-        }
-        if any(by_model.values()):
-            values["pci_by_model"] = {name: own for name, own in by_model.items() if own}
+        by_model: dict[str, list[SurveyedHost]] = {self.unit_model(unit).name: [] for unit in self.unit_splits}
+        for host in every:
+            if (unit := self._unit(host.name)) and unit in self.unit_splits:
+                by_model[self.unit_model(unit).name].append(host)
+        pci = {name: self._pci(self.catalog.host(name), hosts) for name, hosts in by_model.items()}
+        if others := {name: own for name, own in pci.items() if own and name != self.host_model.name}:
+            values["pci_by_model"] = others
         mtu = most(nic.mtu_bytes for host in every for nic in host.existing.nics)
         backend = most(host.existing.backend or None for host in every)
         interface = most(host.existing.management_interface or None for host in every)

@@ -140,6 +140,8 @@ def _unit_variants(base: HardwareLookup, catalog: Catalog) -> tuple[dict[Variant
         if not wrong:
             path = ("units", index, "host_media" if media else "host_breakout")
             wrong = list(_of_media(changed, "host", splits[("leaf", "host_breakout")], base.media))
+            if not media:
+                wrong = [replace(one, remedy=f"set host_media of the unit: {one.remedy}") for one in wrong]
         problems += (replace(problem, path=path) for problem in wrong)
         found[key] = replace(
             base, intent=changed, models=models, splits=splits, host_ports=ports, written=("units", index)
