@@ -300,7 +300,6 @@ class FrrDriver(FrrReader):
             for folder, ports in ((procedure.AFTER, left(before, after)), (procedure.BEFORE, left(after, before))):
                 self._line.put(f"{folder}.left", "".join(f"{port}\n" for port in ports))
         self._line.put(procedure.SCRIPT, procedure.script(changed))
-        self._line.put(f"{procedure.FOLDER}/boot", procedure.at_boot(changed))
         self._line.put(f"{procedure.FOLDER}/boot.service", procedure.BOOT_UNIT, 0o644)
         self._run(
             procedure.prepare(changed),

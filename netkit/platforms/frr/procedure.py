@@ -35,7 +35,7 @@ Conflicts=shutdown.target
 
 [Service]
 Type=oneshot
-ExecStart=/bin/sh {UNDO}/boot
+ExecStart=/bin/sh {UNDO}/run boot
 
 [Install]
 WantedBy=sysinit.target
@@ -95,9 +95,9 @@ introduced() {{  # what runs, a file: print the lists and route maps of the file
 PATIENCE_S = 20
 """How long to wait for a daemon that has died; watchfrr notices at once."""
 HEAD = """#!/bin/sh
-# Try a change (try), keep it (keep), take it back (back), or take it back when its time is up (late).
+# Try a change (try), keep it (keep), take it back (back), also when its time is up (late) or it was cut off (boot).
 umask 077
-cd {folder} || exit 1
+cd "${{0%/*}}" || exit 1
 exec 9>lock
 flock 9
 say() {{ echo "$1" >&2; code=1; }}
@@ -187,7 +187,7 @@ service() {{  # without its file a service may refuse to start, as it did before
 """
 TAIL = """
 guard() {  # all of it is on the disk before the first new file is
-    rm -rf UNDO && mkdir -p UNDO UNITS/sysinit.target.wants && cp -a saved boot UNDO/ &&
+    rm -rf UNDO && mkdir -p UNDO UNITS/sysinit.target.wants && cp -a saved run UNDO/ &&
         cp -a boot.service UNITS/UNDO_UNIT && ln -sf ../UNDO_UNIT UNITS/sysinit.target.wants/ && sync -f UNDO
 }
 act() {
@@ -227,6 +227,13 @@ case $1 in
         logger -t netkit "a change was not confirmed in time: it is taken back" 2>/dev/null
         back && cd / && rm -rf FOLDER || mv going-back failed
         ;;
+    boot)
+        code=0
+        put saved
+        GENERATE
+        [ $code -ne 0 ] || { cd / && sync -f /etc && END_UNDO; } 2>/dev/null
+        exit $code
+        ;;
 esac
 """
 
@@ -238,31 +245,12 @@ def script(changed: frozenset[str]) -> str:
     room = put.replace("    place ", "    hold ").replace('"$1"', "after")
     take = "\n".join(f"    {step}" for step in _steps(files))
     held = " ".join(f"{PLACES[file].path}.netkit" for file in files)
-    tail = TAIL.replace("FOLDER", FOLDER).replace("HELD", held).replace("END_UNDO", END_UNDO)
-    tail = tail.replace("UNDO_UNIT", UNDO_UNIT).replace("UNDO", UNDO).replace("UNITS", UNITS)
+    generate = "netplan generate || code=1" if NETPLAN in files else ":"  # netplan ran before the unit
+    tail = TAIL.replace("FOLDER", FOLDER).replace("HELD", held).replace("GENERATE", generate)
+    for name, value in (("END_UNDO", END_UNDO), ("UNDO_UNIT", UNDO_UNIT), ("UNDO", UNDO), ("UNITS", UNITS)):
+        tail = tail.replace(name, value)
     head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD, patience=PATIENCE_S)
     return f"{head}{TEXTS}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
-
-
-def at_boot(changed: frozenset[str]) -> str:
-    """Write the script of a boot that follows a change which was being applied."""
-    files = in_order(changed)
-    put = "\n".join(f"place {file} {shlex.quote(PLACES[file].path)}" for file in files)
-    generate = "netplan generate || code=1\n" if NETPLAN in files else ""  # it ran before this unit
-    return f"""#!/bin/sh
-cd {UNDO} || exit 1
-code=0
-place() {{  # file, where it belongs
-    if [ -e "saved/$1" ] || [ -L "saved/$1" ]; then
-        cp -a "saved/$1" "$2.netkit" && mv -f "$2.netkit" "$2" || code=1
-    else
-        rm -f "$2"
-    fi
-}}
-{put}
-{generate}[ $code -ne 0 ] || {{ cd / && sync -f /etc && {END_UNDO}; }} 2>/dev/null
-exit $code
-"""
 
 
 def _steps(files: tuple[str, ...]) -> list[str]:
