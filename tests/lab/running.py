@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import json
 import os
 import shutil
 import subprocess
@@ -146,3 +147,12 @@ def until(is_done: Callable[[], bool], what: str, patience_s: float = PATIENCE_S
     while not is_done():
         assert time.monotonic() < deadline, f"not within {patience_s:g} s: {what}"
         time.sleep(0.2)
+
+
+def until_clean(check: Callable[..., Done]) -> None:
+    """Check until all devices of a busy machine answer, and no check fails; otherwise show what the last one found."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (found := json.loads(check("--window", "5", "--format", "json").stdout))["verdict"] != "clean":
+        heads = [cause["head"] for cause in found["causes"]]
+        texts = [f"{head['check']} {head['device']} {head['place']}: {head['text']}" for head in heads]
+        assert time.monotonic() < deadline, "\n".join([found["verdict"], *map(str, found["unreached"]), *texts])

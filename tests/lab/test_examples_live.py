@@ -1,14 +1,14 @@
 """The examples of `inventory/`, as a whole in a lab: deployed to unconfigured devices, planned empty, checked."""
 
-import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.cli.site import Site
 from tests.command import ROOT, start
-from tests.lab.running import needs_lab, running, until
+from tests.lab.running import needs_lab, running, until_clean
 
 LONGEST_S = 1800
 """For a deploy on a busy machine."""
@@ -22,12 +22,7 @@ def deployed(site: Site) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     planned = site.netkit("plan")
     assert planned.stdout.startswith(f"{fabric.name}: nothing to change on "), planned.stdout
-    until(lambda: verdict(site) == "clean", "no check fails")
-
-
-def verdict(site: Site) -> str:
-    checked = site.netkit("check", "--window", "5", "--format", "json")
-    return str(json.loads(checked.stdout)["verdict"])
+    until_clean(partial(site.netkit, "check"))
 
 
 @needs_lab

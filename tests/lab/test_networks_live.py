@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from tests import intents
 from tests.command import ROOT, environment
-from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
+from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, until_clean, write_fabric
 from tests.lanes import is_whole
 
 GATEWAY, OTHER_HOST, PROVIDER = "10.200.0.1", "10.200.0.17", "203.0.113.0"
@@ -294,9 +295,4 @@ def test_a_shipped_cluster_with_storage_runs(name: str, host: str, tmp_path: Pat
             for switch, peer in (("storage01", "203.0.113.0"), ("storage02", "203.0.113.2")):
                 until(lambda: default_route(lab, switch) == {"ip": peer}, f"{switch}'s own provider")  # noqa: B023
         assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
-
-        def verdict() -> str:
-            checked = lab.netkit("check", *of_lab, "--window", "5", "--format", "json")
-            return str(json.loads(checked.stdout)["verdict"])
-
-        until(lambda: verdict() == "clean", "all devices of a busy machine answer, and no check fails")
+        until_clean(partial(lab.netkit, "check", *of_lab))
