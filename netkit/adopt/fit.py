@@ -169,7 +169,7 @@ def without_effect(
     """Yield each of these numbers of the intent whose lines are all in `leave`, with the roles of such devices."""
     values = proposal.values | {"leave": list(leave)}
     fabric = designed(source, values, proposal.tables)
-    sample = _sample(fabric, proposal.placement, files)
+    sample = [name for name in _sample(fabric, proposal.placement, files) if _leaves_anything(fabric, name)]
     before = {device.name: text for device, text in rendered(fabric, sample, files, engine)}
     known = numbers_of(values)
     for name in names:
@@ -191,6 +191,10 @@ def without_effect(
             if idle:
                 yield name, list(dict.fromkeys(idle))
             break
+
+
+def _leaves_anything(fabric: Fabric, device: str) -> bool:
+    return any(rule.devices is None or device in rule.devices for rule in fabric.leave)
 
 
 def numbers_of(values: Values) -> dict[str, tuple[Path, int]]:

@@ -150,7 +150,7 @@ def rules_text(leave: Iterable[str], own: Iterable[str], static: Iterable[str] =
     """Write OWN_RULES; empty without rules."""
     rules = {key: list(paths) for key, paths in (("leave", leave), ("own", own), ("static", static))}
     rules = {key: paths for key, paths in rules.items() if paths or key != "static"}
-    return yaml.safe_dump(rules, sort_keys=False, width=4096) if any(rules.values()) else ""
+    return yaml.dump(rules, Dumper=yaml.CSafeDumper, sort_keys=False, width=4096) if any(rules.values()) else ""
 
 
 def leaving(files: Files, paths: Iterable[str]) -> Files:

@@ -55,7 +55,7 @@ class Netplan:
 def parse(text: str, known: Sequence[str]) -> Netplan:
     """Parse a netplan file; raise ConfigRefusedError with everything that is not understood."""
     try:
-        whole = _resolved(yaml.safe_load(text)) if text.strip() else {"network": {}}
+        whole = _resolved(yaml.load(text, Loader=yaml.CSafeLoader)) if text.strip() else {"network": {}}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigRefusedError(f"netplan: invalid YAML: {' '.join(str(error).split())}") from error
     network = _mapping(whole).get("network")

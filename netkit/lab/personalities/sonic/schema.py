@@ -177,7 +177,7 @@ def branch_of(version: str) -> int:
 
 @cache
 def schema(branch: int) -> Schema:
-    data: dict[str, list[dict[str, Any]]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    data: dict[str, list[dict[str, Any]]] = yaml.load(FILE.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     tables = {
         name: tuple(_form(entry, branch) for entry in entries if _is_in(entry, branch))
         for name, entries in data.items()

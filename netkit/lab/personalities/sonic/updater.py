@@ -154,7 +154,7 @@ class Permissions:
 
 @cache
 def permissions(branch: int, hwsku: str) -> Permissions:
-    data: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    data: dict[str, Any] = yaml.load(FILE.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     return Permissions(
         is_listed=any(
             branch >= entry["since"] and re.fullmatch(entry["hwsku"], hwsku) is not None for entry in data["listed"]
