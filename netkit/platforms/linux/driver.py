@@ -237,8 +237,7 @@ class LinuxDriver:
         files = with_left(candidate.files, self.running_files() if OWN_RULES in candidate.files else {})
         filled = {name: self._secrets.text(text) for name, text in files.items()}
         text = install.staged(install.entries(filled, self.device), self._secrets.values)
-        place = f"{STAGED}.new"
-        self._run(f"umask 077; mkdir -p /etc/netkit && cat >{place} && mv {place} {STAGED}", stdin=text)
+        self._run(install.stage_command(STAGED), stdin=text)
         self._files = files
 
     def compare_config(self) -> str:
@@ -268,7 +267,7 @@ class LinuxDriver:
         return self._run(f"if [ -e {STATE}/applied ]; then echo yes; fi").strip() == "yes"
 
     def check_in_step(self, others: Sequence["LinuxDriver"]) -> Mapping[str, NetkitError]:
-        """Run the playbook in check mode on this host and on others; return the errors by device."""
+        """Run a user's own playbooks in check mode on this host and on others; return the errors by device."""
         return check_together((self, *others))
 
     def commit_in_step(
@@ -350,7 +349,12 @@ class LinuxDriver:
 
 
 def check_together(drivers: Sequence[LinuxDriver]) -> dict[str, NetkitError]:
-    """Run the playbook in check mode on several hosts; return the errors by device."""
+    """Run a user's own playbooks in check mode on several hosts; return the errors by device.
+
+    Staging has found out whether a host can run netkit's own: a second run of Ansible would take as long as the change.
+    """
+    if not any(driver.own_playbooks for driver in drivers):
+        return {}
     results = _play(drivers, {driver.device: driver.variables() for driver in drivers}, checks="--check")
     errors = {driver.device: driver.failure(results[driver.device]) for driver in drivers}
     return {device: error for device, error in errors.items() if error is not None}

@@ -42,6 +42,13 @@ for f in {places}; do if [ -f $f ]; then set -- "$@" $f; fi; done
 if [ $# -gt 0 ]; then stat -L -c '%04a %s %n' "$@"; cat "$@" | base64 -w0; echo; fi; echo end
 """
 """Prints mode, size and name of each file, then the content of all of them as base64, which is unambiguous."""
+PYTHON = "/usr/bin/python3"
+STAGE = """
+umask 077
+[ -x {python} ] || {{ echo 'there is no {python}, which Ansible needs' >&2; exit 1; }}
+folder=$(mktemp -d) && rmdir "$folder" && mkdir -p {folder} && cat >{place}.new && mv {place}.new {place}
+"""
+"""Stages a file, on a host that has what Ansible's modules need."""
 NOTHING = "# None of netkit's files is there.\n"
 """The list of a host without files of netkit, which is a valid state to roll back to."""
 
@@ -70,6 +77,11 @@ def staged(found: Iterable[Mapping[str, str]], secrets: Iterable[str] = ()) -> s
 def read_command() -> str:
     """Build the command that prints every file of netkit on a host."""
     return READ.format(places=" ".join(PLACES))
+
+
+def stage_command(place: str) -> str:
+    """Build the command that stages its input as a file, unless Ansible could not change the host."""
+    return STAGE.format(python=PYTHON, place=place, folder=place.rpartition("/")[0])
 
 
 def running(printed: str, device: str) -> dict[str, str | None]:
@@ -159,7 +171,7 @@ def variables(target: Reachable) -> dict[str, object]:
         "ansible_host": target.host,
         "ansible_port": target.port,
         "ansible_user": target.user,
-        "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_python_interpreter": PYTHON,
         "ansible_pipelining": True,
         # One connection per step: checks after a change use a new one, and verify the host key again.
         "ansible_ssh_args": "-o ControlMaster=no -o ControlPath=none",

@@ -3,6 +3,7 @@
 import ast
 import base64
 import contextlib
+import subprocess
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -161,3 +162,26 @@ def test_an_inventory_holds_no_password_and_verifies_host_keys(tmp_path: Path) -
     assert "lookup('ansible.builtin.env', 'NETKIT_PASSWORD')" in str(host["ansible_password"])
     assert host["ansible_ssh_common_args"] == f"-oStrictHostKeyChecking=yes '-oUserKnownHostsFile={tmp_path}/a b'"
     assert (host["ansible_port"], host["ansible_become"]) == (2222, True)
+
+
+def staging(place: Path, **environment: str) -> tuple[int, str]:
+    words = ["/bin/sh", "-c", install.stage_command(str(place))]
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **environment}
+    done = subprocess.run(words, input="text", env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_files_are_staged_for_their_owner_alone(tmp_path: Path) -> None:
+    place = tmp_path / "netkit" / "staged.json"
+    assert staging(place) == (0, "")
+    assert [(one.name, one.stat().st_mode & 0o777) for one in place.parent.iterdir()] == [("staged.json", 0o600)]
+    assert place.read_text(encoding="utf-8") == "text"
+
+
+def test_a_host_on_which_ansible_cannot_work_stages_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "netkit" / "staged.json"
+    code, complaint = staging(place, TMPDIR=str(tmp_path / "gone"))
+    assert (code, "failed to create directory" in complaint) == (1, True), complaint
+    monkeypatch.setattr(install, "PYTHON", "/gone/python3")
+    assert staging(place) == (1, "there is no /gone/python3, which Ansible needs\n")
+    assert list(tmp_path.iterdir()) == []
