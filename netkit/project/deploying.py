@@ -120,7 +120,7 @@ class Deploying:
             begun = self.control.begun("rollback", orders.plan, undone.run)
             provenance = self.control.permitted(begun, orders.plan, undone.run, orders.options)
             with self.locked(undone):
-                self.end(undone, provenance)
+                self.end(undone, provenance, on_event or ignore_event)
         back, options = self.plan_rollback(undone, options or Options(), limit)
         if approved is not None:
             refuse_other_plan(back[0], approved)
@@ -292,7 +292,7 @@ class Deploying:
             is_stopping=is_stopping,
         )
 
-    def end(self, undone: Journal, provenance: Provenance) -> Outcome:
+    def end(self, undone: Journal, provenance: Provenance, on_event: EventHandler = ignore_event) -> Outcome:
         """End an unfinished run: changes that wait for confirmation are reverted."""
         undone.lease = self.lease
         return deploy.end(
@@ -301,4 +301,5 @@ class Deploying:
             gate=gate_of(self.project, self.devices),
             journal=undone,
             provenance=provenance,
+            on_event=on_event,
         )

@@ -128,6 +128,6 @@ def _run_line(one: RunSummary) -> str:
     if one.damage is not None:
         return _without_files(one.damage)
     if one.outcome is None:
-        return f"{began}, not finished"
+        return f"{began}, superseded by {one.superseded}" if one.superseded else f"{began}, not finished"
     results = Counter(str(device.result) for device in one.outcome.devices)
     return f"{began}, exit code {one.outcome.exit_code}: {', '.join(f'{n} {result}' for result, n in results.items())}"

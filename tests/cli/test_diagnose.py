@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from netkit import __version__
+from netkit.deploy import RunSummary
+from netkit.project import diagnosis
 from tests.command import ROOT, assert_refused, run
 
 REFERENCE = ROOT / "inventory" / "reference"
@@ -60,6 +62,16 @@ def test_damaged_runs_are_named_without_the_folder_of_the_user(monkeypatch: pyte
     runs.touch()
     done = run("diagnose", "--fabric", REFERENCE, "--format", "json")
     assert json.loads(done.stdout)["runs"] == {"problem": "cannot be listed: not a directory"}
+
+
+def test_runs_that_have_not_finished_are_told_from_superseded_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [RunSummary("R2", "f", 0.0, None), RunSummary("R1", "f", 0.0, None, superseded="R3")]
+    monkeypatch.setattr(diagnosis, "history", lambda _: runs)
+    began = "1970-01-01 00:00:00 UTC"
+    assert diagnosis.diagnosis(REFERENCE)["runs"] == {
+        "R2": f"{began}, not finished",
+        "R1": f"{began}, superseded by R3",
+    }
 
 
 def test_output_goes_to_a_file_on_request(tmp_path: Path) -> None:
