@@ -1,5 +1,6 @@
 """The last outage of a cable, by what both its ends report, and whether a switch that started explains it."""
 
+import math
 from typing import NamedTuple
 
 from netkit.design.fabric import CableEnd
@@ -12,6 +13,8 @@ TOGETHER_S = 5.0
 """Two ends that lost the link less than this apart lost it together."""
 ASKED_APART_S = 5.0
 """The sessions of a device are read up to this long before or after its ports."""
+MOMENT_S = 1.0
+"""A port that was disabled reports an outage of at most this long, from when it is enabled."""
 
 
 class Outage(NamedTuple):
@@ -68,9 +71,10 @@ def _reported(context: CheckContext, end: CableEnd) -> Outage | None:
 
 
 def is_by_switch(context: CheckContext, end: CableEnd, last: Outage) -> bool | None:
-    """Whether the switch at an end started meanwhile, or most of its ports to switches; None if unknown.
+    """Whether the switch at an end explains an outage; None if unknown.
 
-    A driver restart takes all ports down, but one may have been down before, be down still, or have failed again.
+    It started meanwhile, or most of its ports to switches did: a driver restart takes all ports down, but one may have
+    been down before, be down still, or have failed again. Or it enabled several ports, as for a new unit.
     """
     device = context.devices.get(end.device)
     system = device.facts.system if device else None
@@ -82,7 +86,20 @@ def is_by_switch(context: CheckContext, end: CableEnd, last: Outage) -> bool | N
     outages = {one: found for one in others if one != end and (found := last_outage(context, one)) is not None}
     if len(others) > 1 and not outages:
         return None
-    return sum(_is_together(context, (end, last), (one, found)) for one, found in outages.items()) > len(outages) / 2
+    together = [one for one, found in outages.items() if _is_together(context, (end, last), (one, found))]
+    if len(together) > len(outages) / 2:
+        return True
+    cage, enabled_ago_s = device.ports[end.port].cage, _enabled_ago_s(context, end)
+    return abs(enabled_ago_s - last.ended_ago_s) <= APART_S and any(
+        device.ports[one.port].cage != cage and abs(_enabled_ago_s(context, one) - enabled_ago_s) <= TOGETHER_S
+        for one in together
+    )
+
+
+def _enabled_ago_s(context: CheckContext, end: CableEnd) -> float:
+    """How long before the observation a port got its link that by its own account was never gone; else infinite."""
+    own = _reported(context, end)
+    return own.ended_ago_s if own is not None and own.ended_ago_s and own.lasted_s <= MOMENT_S else math.inf
 
 
 def _is_together(context: CheckContext, end: tuple[CableEnd, Outage], other: tuple[CableEnd, Outage]) -> bool:

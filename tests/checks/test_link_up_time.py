@@ -170,6 +170,33 @@ def test_most_links_of_a_switch_explain_each_other(others: tuple[Interface, ...]
     assert (ports[0].name in found) == is_told
 
 
+@pytest.mark.parametrize(
+    ("others", "is_told"),
+    [
+        ((UP, replace(UP, outage_ended_ago_s=601.0), UP), False),
+        ((replace(UP, outage_ended_ago_s=600.0), UP, UP), True),
+        ((UP, replace(UP, outage_ended_ago_s=640.0), UP), True),
+        ((UP, SLOW, UP), True),
+        ((UP, UP, UP), True),
+    ],
+    ids=["two cages", "one cage", "not together", "not disabled", "alone"],
+)
+def test_a_switch_that_enabled_ports_of_several_cages_explains_them(
+    others: tuple[Interface, ...], is_told: bool
+) -> None:
+    """A new leaf waits for its links until each spine is configured; half of the spine's leaves may be new."""
+    built = fabric(switches={"spine": {"slots": 4}})
+    ports = [port for port in built.switch(NEAR).ports if port.role == "up"]
+    own = dict(zip((port.name for port in ports), (replace(UP, outage_ended_ago_s=600.0), *others), strict=True))
+    seen = [observation(NEAR, Facts(system=System(uptime_s=DAYS_S), interfaces=own))]
+    for port in ports:
+        waited = SLOW if own[port.name] != UP else UP
+        interfaces = {one.name: UP for one in built.switch(port.peer).ports} | {port.peer_port: waited}
+        seen.append(observation(port.peer, Facts(system=System(uptime_s=DAYS_S), interfaces=interfaces)))
+    found = [place for _, device, place, _ in said(scene(built, *seen), CHECK) if device == NEAR]
+    assert (ports[0].name in found) == is_told
+
+
 def test_a_cable_is_judged_at_the_end_that_reports_its_ports() -> None:
     deaf = observation(NEAR, Facts(system=System(uptime_s=DAYS_S), interfaces=Absent("cannot be read")))
     found = scene(BUILT, deaf, switch(FAR, {PEER_PORT: SLOW}), switch("leaf02"), switch("spine02"))
