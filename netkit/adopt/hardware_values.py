@@ -197,6 +197,10 @@ class HardwareSearch:
         place = self.placement.places.get(name)
         return (place.pod, place.unit) if place and place.role in {"leaf", "host"} else None
 
+    def _unit_text(self, unit: Unit) -> str:
+        pods = {place.pod for place in self.placement.places.values()}
+        return f"unit {unit[1]}" + (f" of pod {unit[0]}" if len(pods) > 1 else "")
+
     def split_at(self, name: str, side: str) -> Split:
         """How a switch splits the cages of a side."""
         key, unit = (self.placement.places[name].role, side), self._unit(name)
@@ -241,7 +245,8 @@ class HardwareSearch:
         if chosen is None:
             chosen = next(iter(fitting), model.splits[0])
         if not speeds:
-            towards = "lower devices" if side == "down" else "higher switches"
+            towards = f"hosts of {self._unit_text(unit)}" if unit else "lower devices"
+            towards = towards if side == "down" else "higher switches"
             self.guesses.add(
                 "switches", f"{role}: {chosen.mode} for ports to {towards}; no configuration has their speed"
             )
@@ -455,7 +460,9 @@ class HardwareSearch:
             return {}
         own: Values = {
             "host_breakout": split.mode,
-            "host_media": self._media("host", split, self.usual_length("host") or USUAL_M["host"]),
+            "host_media": self._media(
+                f"host of {self._unit_text(unit)}", split, self.usual_length("host") or USUAL_M["host"]
+            ),
         }
         model = self.unit_model(unit).name
         return own if model == self.host_model.name else {"host_model": model, **own}

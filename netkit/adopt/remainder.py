@@ -33,7 +33,7 @@ def rules(fabric: Fabric, differing: Mapping[str, Iterable[Path]]) -> list[Rule]
 
 
 def tops(comparison: ConfigComparison) -> list[Path]:
-    """The paths below which everything differs, not above the second part."""
+    """The paths below which everything differs, not above the second part; none below another of them."""
     differing = {change.path for change in comparison.changes}
     every = Counter[Path]()
     wrong = Counter[Path]()
@@ -50,7 +50,7 @@ def tops(comparison: ConfigComparison) -> list[Path]:
         )
         for path in differing
     }
-    return sorted(found, key=natural)
+    return sorted((path for path in found if not any(path[:end] in found for end in range(1, len(path)))), key=natural)
 
 
 def written_path(path: Path) -> str:

@@ -89,3 +89,13 @@ def test_pools_do_not_overlap_where_routes_and_lists_are_for_both() -> None:
     pools_found = found.proposal.intent.pools
     assert (str(pools_found.hosts), str(pools_found.loopbacks)) == ("10.128.0.0/17", "10.128.255.0/24")
     assert (found.proposal.intent.host_routes, found.unread, found.remaining) == ("per-leaf", {}, {})
+
+
+def test_a_section_by_hand_is_left_in_one_entry() -> None:
+    files = {name: dict(own) for name, own in files_of(intents.fabric(VALUES)).items()}
+    by_hand = "interface Port-Channel7\n   description old filer\n   switchport access vlan 77\n!\n"
+    files["leaf01"]["eos.cfg"] = files["leaf01"]["eos.cfg"].replace(
+        "interface Loopback0\n", f"{by_hand}interface Loopback0\n"
+    )
+    found = adopted("again", files, {}, Path())
+    assert (found.leave, found.remaining) == (({"path": "interface Port-Channel7", "devices": "leaf01"},), {})

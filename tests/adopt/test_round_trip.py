@@ -508,3 +508,4 @@ def test_units_of_two_speeds_are_adopted(platform: str) -> None:
         (None, None),
         ("1x800G", "800G-DR8"),
     ]
+    assert ("cables", "host of unit 2: media 800G-DR8") in found.guesses
