@@ -274,12 +274,17 @@ def _owners(context: CheckContext) -> Mapping[str, CableEnd]:
     return owners
 
 
+def _system(context: CheckContext, neighbor: Neighbor) -> str:
+    """The name of a device, which may be announced with its domain."""
+    return neighbor.system if context.fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
+
+
 def _end(context: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEnd]) -> CableEnd:
     """Identify a neighbour: a NIC by its MAC address, others by system name and port."""
     owner = owners.get(neighbor.port.lower())
     if owner is not None:
         return owner
-    system = neighbor.system if context.fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
+    system = _system(context, neighbor)
     seen = context.devices.get(system)
     if seen is not None and neighbor.port in seen.cabled:
         return CableEnd(system, neighbor.port)
@@ -305,7 +310,6 @@ def rails(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     A NIC in another slot, or cabled to another rail's leaf, works, and slows every collective down: traffic of its GPU
     takes the long way. Move the cable, or correct the host model's list of PCI addresses.
     """
-    del context
     found, neighbors = device.facts.nics, device.facts.neighbors
     if isinstance(found, Absent) or isinstance(neighbors, Absent):
         return
@@ -318,7 +322,7 @@ def rails(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
                 name, f"the NIC of rail {nic.rail} {there}, not in slot {nic.pci}", "see the host model's PCI list"
             )
             continue
-        systems = [one.system.partition(".")[0] for one in neighbors.get(name, ()) if one.system]
+        systems = [_system(context, one) for one in neighbors.get(name, ()) if one.system]
         if not systems:
             yield skip(name, "no leaf announces itself there")
         elif nic.leaf not in systems:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from netkit.errors import Path, Problem
 from netkit.intent.model import ClusterIntent, Clusters, Intent, KubernetesIntent, RailMode, SlurmIntent
+from netkit.intent.scalars import DNS_NAME
 from netkit.platforms import version_key
 
 if TYPE_CHECKING:
@@ -292,6 +293,11 @@ def _of_kubernetes(fabric: "Fabric", intent: Intent, cluster: KubernetesIntent) 
         yield Problem(message, "use 26.4 or later", (*path, "operator_version"))
     if cluster.network != cluster.network.lower():
         yield Problem("names of networks are lower-case in Kubernetes", "write it in lower case", (*path, "network"))
+    names = (host.name for host in members(fabric.hosts, cluster))
+    odd = next((name for name in names if not re.fullmatch(DNS_NAME, name.lower())), None)
+    if odd:
+        message = f"{odd} cannot be the name of a node: Kubernetes takes letters, digits, inner hyphens and dots"
+        yield Problem(message, "rename the host, or name units without such hosts", (*path, "unit"))
     if cluster.nic_qos == "operator":
         yield from _of_operator(fabric, cluster)
     if "spectrum-x" in {cluster.mode, *cluster.rail_modes.values()}:

@@ -14,6 +14,7 @@ from netkit.intent.scalars import (
     Breakout,
     CatalogName,
     ConfigPath,
+    DottedName,
     Dscp,
     FromFile,
     Image,
@@ -149,7 +150,9 @@ class Unit(Strict):
     host_media: str | None = Field(None, description="instead of cables.host.media")
     host_cable_m: Metres | None = Field(None, description="instead of cables.host.length_m")
     spine_cable_m: Metres | None = Field(None, description="instead of cables.spine.length_m")
-    host_names: dict[int, Name] = Field(default_factory=dict, description="names that differ from the pattern, by slot")
+    host_names: dict[int, DottedName] = Field(
+        default_factory=dict, description="names that differ from the pattern, by slot"
+    )
 
 
 class NicIntent(Strict):
@@ -472,16 +475,16 @@ class ServicesIntent(Strict):
 class Names(Strict):
     """Name patterns. {number} counts up to the ceilings, so it is stable too."""
 
-    leaf: Annotated[str, name_pattern("unit", "rail", "pod", "number")] | None = Field(
+    leaf: Annotated[str, name_pattern("unit", "rail", "pod", "number", marks="._-")] | None = Field(
         None, description="with {unit}, {rail}, {pod}, {number}"
     )
-    spine: Annotated[str, name_pattern("slot", "pod", "plane", "number")] | None = Field(
+    spine: Annotated[str, name_pattern("slot", "pod", "plane", "number", marks="._-")] | None = Field(
         None, description="with {slot}, {pod}, {plane}, {number}"
     )
-    core: Annotated[str, name_pattern("slot", "plane", "number")] | None = Field(
+    core: Annotated[str, name_pattern("slot", "plane", "number", marks="._-")] | None = Field(
         None, description="with {slot}, {plane}, {number}"
     )
-    host: Annotated[str, name_pattern("slot", "unit", "pod", "number")] | None = Field(
+    host: Annotated[str, name_pattern("slot", "unit", "pod", "number", marks="._-")] | None = Field(
         None, description="with {slot}, {unit}, {pod}, {number}"
     )
 
@@ -497,12 +500,12 @@ class Override(Strict):
         None, description="adaptive routing; refused if only part of the fabric has it"
     )
     drain: bool = Field(False, description="graceful shutdown of the whole switch")
-    drain_neighbors: tuple[Name, ...] = Field((), description="graceful shutdown towards these neighbours only")
+    drain_neighbors: tuple[DottedName, ...] = Field((), description="graceful shutdown towards these neighbours only")
     macs: dict[int, Mac] = Field(default_factory=dict, description="hosts: MAC address of the NIC, by rail")
-    leaves: dict[int, Name] = Field(
+    leaves: dict[int, DottedName] = Field(
         default_factory=dict, description="hosts: leaf that the rail's NIC is connected to, by rail"
     )
-    rack: Name | None = Field(None, description="its rack; for hosts also a label for schedulers")
+    rack: DottedName | None = Field(None, description="its rack; for hosts also a label for schedulers")
     system_mac: Mac | None = Field(
         None, description="switches: base MAC address, if the configuration of the NOS contains it"
     )
@@ -517,7 +520,7 @@ class DeviceEntry(Strict):
     rail: int | None = Field(None, ge=0, description="of a leaf, counted from 0")
     plane: int | None = Field(None, ge=0, description="of a two-tier spine or a core switch, from 0; default: 0")
     slot: int | None = Field(None, ge=1, description="of a spine, core switch or host")
-    name: Name | None = Field(None, description="name, instead of the pattern's")
+    name: DottedName | None = Field(None, description="name, instead of the pattern's")
     model: CatalogName | None = Field(
         None,
         description="model, instead of that of the tier or unit: a switch splits cages alike; "
@@ -528,7 +531,7 @@ class DeviceEntry(Strict):
     )
     version: Version | None = Field(None, description="switches: version of the network operating system")
     serial: Serial | None = Field(None, description="serial number of the chassis")
-    rack: Name | None = Field(None, description="its rack")
+    rack: DottedName | None = Field(None, description="its rack")
     rack_unit: int | None = Field(None, ge=1, le=100, description="lowest rack unit that it occupies")
     management: AddressWithLength | None = Field(
         None, description="out-of-band address, with prefix length; of hosts, only the address that netkit connects to"
@@ -562,7 +565,7 @@ class RailEntry(Strict):
 class NicEntry(Strict):
     """A row of the table of NICs: a rail NIC of a host, and its addresses."""
 
-    host: Name = Field(description="its current name")
+    host: DottedName = Field(description="its current name")
     rail: int = Field(ge=0, description="counted from 0")
     address: Address | None = Field(None, description="address of the NIC, in the prefix of its leaf")
     gateway: Address | None = Field(None, description="p2p only: address of the leaf's port; default: the other end")
@@ -574,9 +577,11 @@ class NicEntry(Strict):
 class CableEntry(Strict):
     """A row of the table of cables: the devices it connects, in any order, and its own values."""
 
-    device: Name = Field(description="current name of a device; with peer and link, identifies the cable in the design")
+    device: DottedName = Field(
+        description="current name of a device; with peer and link, identifies the cable in the design"
+    )
     port: PortName | None = Field(None, description="switches: port, as named by the NOS; hosts: rail0, rail1 …")
-    peer: Name = Field(description="the device at the other end")
+    peer: DottedName = Field(description="the device at the other end")
     peer_port: PortName | None = Field(None, description="the port there")
     link: int | None = Field(None, ge=1, description="number of the link between two switches; default: 1")
     length_m: Metres | None = Field(None, description="instead of that of its kind")
@@ -638,7 +643,7 @@ class NetworkSwitches(Strict):
     management: Address | None = Field(
         None, description="management address of the first switch, in management.pool; the second has the next"
     )
-    names: tuple[Name, ...] = Field(
+    names: tuple[DottedName, ...] = Field(
         (), description="names of the switches; default: the name of the network with 01 and 02"
     )
 
@@ -671,7 +676,7 @@ class NetworkHosts(Strict):
     first_port: PortName | None = Field(
         None, description="port of the first host up to the ceilings, from which the others follow; default: the first"
     )
-    ports: dict[Name, PortName] = Field(
+    ports: dict[DottedName, PortName] = Field(
         default_factory=dict, description="first port of single hosts, by name; the same on both switches of a pair"
     )
     first_address: int = Field(16, ge=4, description="offset in the prefix of the first host up to the ceilings")
@@ -708,7 +713,7 @@ class External(Strict):
     """A routed port to a network outside the fabric, and the BGP session over it."""
 
     name: Name = Field(description="name of the peer, such as isp-a; prefix lists have it too")
-    device: Name = Field(description="the switch it is connected to, by its current name; not a leaf")
+    device: DottedName = Field(description="the switch it is connected to, by its current name; not a leaf")
     port: PortName = Field(description="port there, as named by the NOS, in a cage that the ceilings do not need")
     breakout: Breakout | None = Field(
         None, description="how its cage is split; default: like those towards lower switches"

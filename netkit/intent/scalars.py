@@ -189,6 +189,14 @@ Name = Annotated[
         "{given} is not a name; use 1 to 63 letters, digits and inner hyphens",
     ),
 ]
+DottedName = Annotated[
+    str,
+    _matching(
+        r"(?!.*\.\.)[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?",
+        "{given} is not a name; use 1 to 63 letters, digits, and inner hyphens, dots and underscores",
+    ),
+]
+"""Of a device or rack."""
 Version = Annotated[
     str,
     BeforeValidator(_check_version),
@@ -223,18 +231,18 @@ Label = Annotated[
     ),
 ]
 SecretName = Annotated[str, _matching(r"[A-Z][A-Z0-9_]{0,62}", UNNAMED_SECRET)]
-_DNS_NAME = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+DNS_NAME = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 LabelPrefix = Annotated[
     str,
     _matching(
-        rf"(?=.{{1,253}}$){_DNS_NAME}",
+        rf"(?=.{{1,253}}$){DNS_NAME}",
         "{given} is not a DNS name; write it in lower case, such as nvidia.com",
     ),
 ]
 ResourceName = Annotated[
     str,
     _matching(
-        rf"(?=.{{1,253}}/){_DNS_NAME}/[A-Za-z0-9]([A-Za-z0-9_.-]{{0,61}}[A-Za-z0-9])?",
+        rf"(?=.{{1,253}}/){DNS_NAME}/[A-Za-z0-9]([A-Za-z0-9_.-]{{0,61}}[A-Za-z0-9])?",
         "{given} is not a resource of a device plugin; write it as prefix/name, such as nvidia.com/gpu",
     ),
 ]
@@ -294,8 +302,9 @@ NetworkV6 = Annotated[IPv6Network, BeforeValidator(_check_network_v6)]
 CatalogName = Annotated[str, Field(min_length=1, max_length=64)]
 
 
-def name_pattern(*allowed: str) -> AfterValidator:
-    """The validator of a name pattern with the given fields."""
+def name_pattern(*allowed: str, marks: str = "-") -> AfterValidator:
+    """The validator of a name pattern with the given fields, and these marks between letters and digits."""
+    words = "hyphens" if marks == "-" else "hyphens, dots, underscores"
 
     def check(value: str) -> str:
         try:
@@ -303,16 +312,16 @@ def name_pattern(*allowed: str) -> AfterValidator:
         except ValueError:
             raise ValueError("{given} has a brace without its partner; write fields as {" + allowed[0] + "}") from None
         for literal, field, spec, conversion in parts:
-            if not re.fullmatch(r"[A-Za-z0-9-]*", literal):
-                raise ValueError("{given} is not a name pattern; use letters, digits, hyphens and {fields}")
+            if not re.fullmatch(rf"[A-Za-z0-9{re.escape(marks)}]*", literal) or ".." in literal:
+                raise ValueError("{given} is not a name pattern; use letters, digits, " + words + " and {fields}")
             if field is not None and (field not in allowed or conversion or not re.fullmatch(r"(0[1-9])?", spec or "")):
                 whole = f"{field}!{conversion}" if conversion else f"{field}:{spec}" if spec else field
                 known = ", ".join(f"{{{name}}}" for name in allowed)
                 raise ValueError(
                     f"the field {{{whole}}} is not known; use {known}, with a width as in {{{allowed[0]}:02}}"
                 )
-        if value.startswith("-") or value.endswith("-"):
-            raise ValueError("{given} starts or ends with a hyphen; a name cannot")
+        if value.strip(marks) != value:
+            raise ValueError("{given} starts or ends with a mark; a name starts and ends with a letter or digit")
         return value
 
     return AfterValidator(check)

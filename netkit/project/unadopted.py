@@ -14,7 +14,7 @@ from netkit.errors import ConfigError, Problem, UsageError
 from netkit.facts import Absent, Facts
 from netkit.intent import csv_table
 from netkit.intent.complaint import problem
-from netkit.intent.scalars import Name
+from netkit.intent.scalars import DottedName
 from netkit.lab.folder import lab_folder
 from netkit.observe import Collected, CollectOptions, Target, collect, target
 from netkit.platforms import HOSTS
@@ -41,7 +41,7 @@ for file in /etc/netplan/*.yaml /etc/systemd/network/*.network /etc/systemd/netw
 class ListedDevice(BaseModel):
     """A row of a list of devices."""
 
-    device: Name
+    device: DottedName
     platform: PlatformName
     address: str = ""
 

@@ -26,7 +26,7 @@ from tests.random_intents import PLATFORMS, Values, guarded
 from tests.random_intents import intents as random_intents
 
 Rows = list[dict[str, Any]]
-WORDS = ("ai", "tor", "zz", "dc1-sw")
+WORDS = ("ai", "tor", "zz", "dc1-sw", "RZ1.Sw", "R2_Tor")
 MANY = settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 
 

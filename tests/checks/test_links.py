@@ -110,6 +110,16 @@ def test_cables_are_verified_by_name_by_address_and_by_alias() -> None:
     assert said(found, "links.rails") == []
 
 
+def test_names_with_dots_are_not_cut() -> None:
+    rows = [{"role": "leaf", "unit": 1, "rail": rail, "name": f"RZ1.leaf{rail}"} for rail in (0, 1)]
+    built = fabric(tables={"devices": rows})
+    seen = {f"rail{rail}": (Neighbor(f"RZ1.leaf{rail}", "swp1s0"),) for rail in (0, 1)}
+    cards = {nic.interface: NicFacts(nic.interface, nic.pci) for nic in GPU.nics}
+    found = scene(built, observation("gpu01", Facts(neighbors=seen, nics=cards, interfaces={})))
+    assert said(found, "links.cabling") == []
+    assert said(found, "links.rails") == []
+
+
 def test_a_second_lldp_agent_hides_no_neighbor_and_one_without_a_name_is_not_a_fault() -> None:
     agent = Neighbor("", "b8:3f:d2:00:00:01")
     leaf = {"swp1s0": (agent, Neighbor("gpu01", "02:00:00:00:00:01", "rail0")), "swp1s1": (agent,)}

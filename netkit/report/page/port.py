@@ -125,7 +125,8 @@ def _neighbor(facts: Facts, place: DesignedPort) -> Row:
     if not found:
         return {} if isinstance(facts.neighbors, Absent) else {"neighbor_seen": False}
     label = found[0].description if ":" in found[0].port and found[0].description else found[0].port
-    system = None if found[0].system.partition(".")[0] == place.peer else name(found[0].system)
+    is_peer = place.peer in {found[0].system, found[0].system.partition(".")[0]}
+    system = None if is_peer else name(found[0].system)
     return {
         "neighbor_seen": True,
         "neighbor": system,
