@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from ipaddress import IPv4Interface, IPv4Network
 from itertools import islice, takewhile
@@ -24,6 +24,8 @@ ODD = re.compile(r"[^A-Za-z0-9]+")
 MOST_LETTERS = 60
 Ceilings = tuple[int, int]
 """Units of a pod, and hosts of a unit."""
+Ends = tuple[list[tuple[str, str]], ...]
+"""On each switch, the (port, NIC) of a host."""
 MOST = 128
 ROLES = ("oob", "frontend", "storage")
 USUAL_ASN = 4_200_090_000
@@ -48,13 +50,16 @@ def networks(survey: Survey, placement: Placement, catalog: Catalog, guesses: As
     """Find the networks; one whose hardware or loopback is not known is left out."""
     found: list[tuple[_Network, Hardware]] = []
     for switches in _groups(survey, guesses):
-        one = _Network(survey, placement, catalog, switches)
+        one = _Network(survey, placement, catalog, switches).with_unnamed()
         without = [switch.name for switch in switches if switch.loopback is None]
         if without or one.hardware is None:
             why = f"{without[0]} has no loopback" if without else "no model has the names and speeds of its ports"
             guesses.add("networks", f"{one.name} is left out: {why}")
         else:
             found.append((one, one.hardware))
+            for host, ends in one.unnamed.items():
+                ports = ", ".join(port for port, _ in ends[0])
+                guesses.add("networks", f"{one.name}: {ports} of {host}, by its place; descriptions do not name it")
     ceilings = next((one.ceilings for one, _ in found if one.ends and one.ceilings), None)
     names = [one.name for one, _ in found]
     entries = tuple(
@@ -107,6 +112,10 @@ class _Attached:
     tagged: tuple[int, ...]
     is_lag: bool
 
+    @property
+    def use(self) -> object:
+        return self.vlan, self.tagged, self.is_lag
+
 
 @dataclass(frozen=True)
 class _Network:
@@ -114,6 +123,37 @@ class _Network:
     placement: Placement
     catalog: Catalog
     switches: tuple[SurveyedSwitch, ...]
+    unnamed: Mapping[str, Ends] = field(default_factory=dict)
+    """Hosts that no description names."""
+
+    def with_unnamed(self) -> "_Network":
+        """Find the ports of hosts that no description names by the rule that those of the others follow."""
+        first = self.first_number(self.ceilings) if self.ceilings else None
+        if self.ceilings is None or first is None:
+            return self
+        hosts = [
+            name for name, place in self.placement.places.items() if place.role == "host" and name not in self.ends
+        ]
+        found = {host: self._by_place(host, first + self._place(host, self.ceilings)) for host in hosts}
+        return replace(self, unnamed={host: ends for host, ends in found.items() if ends})
+
+    def _by_place(self, host: str, number: int) -> Ends:
+        """Return the ports of a host with this number; none unless they are in use like those of the other hosts."""
+        ports = self.host_ports[number * self.per_switch :][: self.per_switch]
+        if len(ports) < self.per_switch:
+            return ()
+        own = self.survey.hosts.get(host)
+        networks = [address.network for address in self.first.addresses.values()]
+        addresses = [nic.address for nic in own.existing.nics if interface_address(nic.address)] if own else []
+        is_attached = any(IPv4Interface(one).ip in network for one in addresses for network in networks)
+        usual = most(one.use for one in self._attached(self.first) if set(one.ports) & self._ports_of_hosts)
+        for switch in self.switches:
+            found = [one for one in self._attached(switch) if set(one.ports) & set(ports)]
+            if {one.use for one in found} != {usual} or {port for one in found for port in one.ports} != set(ports):
+                return ()
+        count = len(self.switches)
+        nics = [self.interfaces[index::count] for index in range(count)]
+        return tuple(list(zip(ports, one, strict=True)) for one in nics) if is_attached or not own else ()
 
     @property
     def first(self) -> SurveyedSwitch:
@@ -170,16 +210,16 @@ class _Network:
         return [name for name, (cage, _) in panel.items() if cage not in taken]
 
     @cached_property
-    def ends(self) -> Mapping[str, tuple[list[tuple[str, str]], ...]]:
-        """Host → on each switch its (port, NIC), by descriptions."""
-        found: dict[str, tuple[list[tuple[str, str]], ...]] = {}
+    def ends(self) -> Mapping[str, Ends]:
+        """Host → on each switch its (port, NIC), by descriptions, or else by its place."""
+        found: dict[str, Ends] = {}
         for index, switch in enumerate(self.switches):
             for port in switch.existing.ports:
                 match = STRICT.fullmatch(port.description)
                 place = self.placement.places.get(match[1]) if match else None
                 if match and place and place.role == "host" and port.name in self.host_ports:
                     found.setdefault(match[1], tuple([] for _ in self.switches))[index].append((port.name, match[2]))
-        return found
+        return {**found, **self.unnamed}
 
     @cached_property
     def interfaces(self) -> tuple[str, ...]:

@@ -470,6 +470,32 @@ def test_only_networks_that_an_intent_cannot_have_are_left_out(network: Callable
     assert (found.leave, found.remaining) == ((), {})
 
 
+@pytest.mark.parametrize("network", [storage, storage_eos])
+@pytest.mark.parametrize("described", ["gpu02", "old.node", "(spare)"])
+def test_descriptions_at_networks_may_not_name_a_host(network: Callable[..., Values], described: str) -> None:
+    """The host was renamed, and its old name is that of no device or of no form; the rest of the network is adopted."""
+    fabric = small(small_values({"networks": [network()]}))
+    files = {
+        name.replace("gpu02", "node-b"): {
+            file: text.replace("gpu02", described if name.startswith("storage") else "node-b")
+            for file, text in own.items()
+        }
+        for name, own in files_of(fabric).items()
+    }
+    found = adopted_whole("again", files, {}, Path())
+    (entry,) = found.proposal.intent.networks
+    assert entry.hosts
+    assert [text for _, text in found.proposal.guesses if "do not name it" in text] == [
+        f"storage: {first_port(fabric, 'gpu02')} of node-b, by its place; descriptions do not name it"
+    ]
+    assert (found.unread, found.remaining) == ({}, {})
+    assert {(one["devices"], "description" in one["path"]) for one in found.leave} == {("role=storage", True)}
+
+
+def first_port(fabric: Fabric, host: str) -> str:
+    return next(port.name for one in fabric.switches if one.access for port in one.access.ports if port.peer == host)
+
+
 def test_a_pair_is_found_whose_switches_do_not_name_each_other() -> None:
     fabric = small(small_values({"networks": [storage()]}))
     files = {
