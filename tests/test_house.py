@@ -216,7 +216,7 @@ def test_no_module_has_a_meaningless_name() -> None:
 STARTS = re.compile(r"(?:subprocess\.(?:run|Popen|call|check_\w+|get\w*output)|os\.(?:exec|spawn|posix_spawn)\w*)")
 STARTS_BY_LIBRARY = re.compile(
     r"(?:os\.(?:system|popen)|pty\.spawn|asyncio\.(?:subprocess\.)?create_subprocess_\w+|multiprocessing\.get_context"
-    r"|ansible_runner\.interface\.\w+|\w*ProxyCommand)"
+    r"|ansible_runner\.interface\.\w+|(?:\w+\.)*\w*ProxyCommand)"
 )
 KNOWN_STARTS = {
     "serve/rounds.py": "netkit itself, which needs its secrets",
@@ -278,6 +278,7 @@ def test_no_started_program_gets_the_secrets_of_netkit() -> None:
         "os.execvp('x', ['x'])",
         "os.execve('x', ['x'], os.environ)",
         "os.system('x')",
+        "paramiko.ProxyCommand('x')",
     ],
 )
 def test_a_program_that_would_get_secrets_is_detected(call: str, tmp_path: Path) -> None:

@@ -6,8 +6,11 @@ not used: output would have to be separated from prompts and echoes, and exit co
 
 import contextlib
 import logging
+import os
+import select
 import shlex
 import socket
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +25,7 @@ from paramiko.pkey import UnknownKeyType
 
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.host_key import KeptKey, KeyShownError, MissingKey, known_as, known_keys
+from netkit.private import without_secrets
 
 logging.getLogger("paramiko").addHandler(
     logging.NullHandler()
@@ -258,6 +262,31 @@ class _Exchange:
         return left_s
 
 
+class _Proxy(paramiko.ProxyCommand):  # type: ignore[misc]  # paramiko ships no types
+    """A command that reaches a device, such as ssh to a jump host; it does not get the secrets of netkit."""
+
+    def __init__(self, command: str) -> None:
+        self.cmd = shlex.split(command)
+        self.process = subprocess.Popen(  # noqa: S603 - the user's own ssh_config names it
+            self.cmd,
+            env=without_secrets(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+        self.timeout: float | None = None
+
+    def recv(self, size: int) -> bytes:
+        """Read what has arrived; nothing once the command has ended, where paramiko would poll until its timeout."""
+        output = self.process.stdout.fileno()  # type: ignore[union-attr]  # a pipe
+        arrived = select.poll()
+        arrived.register(output, select.POLLIN)
+        if not arrived.poll(None if self.timeout is None else self.timeout * 1000):
+            raise TimeoutError
+        return os.read(output, size)
+
+
 class _Session(BaseConnection):
     """netmiko's connection without its shell, and with strict host keys."""
 
@@ -318,7 +347,7 @@ class _Session(BaseConnection):
             command = shlex.join(words)
         given = {"hostname": host, "port": port, "username": parameters["username"] or found.get("user", "")}
         if command:
-            given["sock"] = paramiko.ProxyCommand(command)
+            given["sock"] = _Proxy(command)
         if self.target.key_file is None and "identityfile" in found:
             given["key_filename"] = [name for name in found["identityfile"] if Path(name).is_file()]
             given["allow_agent"] = found.get("identitiesonly") != "yes"

@@ -45,12 +45,12 @@ class Server:
     def entry(self, name: str, *lines: str) -> str:
         return ENTRY.format(name=name, port=self.port, folder=self.folder, more="\n  ".join(lines))
 
-    def line(self, *entries: str, name: str = "leaf01", key: str | None = None) -> SshLine:
+    def line(self, *entries: str, name: str = "leaf01", key: str | None = None, timeout_s: float = 20) -> SshLine:
         """The connection to a device that is reached by these entries."""
         config = self.folder / "config"
         config.write_text("\n".join(entries), encoding="utf-8")
         key_file = self.folder / key if key else None
-        target = SshTarget(name, name, "", 22, "", key_file, self.folder / "known_hosts", config, timeout_s=20)
+        target = SshTarget(name, name, "", 22, "", key_file, self.folder / "known_hosts", config, timeout_s=timeout_s)
         return SshLine(target)
 
 
@@ -127,11 +127,22 @@ def test_a_wrong_key_is_reported(server: Server) -> None:
         answer(line)
 
 
-def test_an_unreachable_jump_host_is_reported(server: Server) -> None:
+def test_an_unreachable_jump_host_is_reported_at_once(server: Server) -> None:
     login = (f"User {getpass.getuser()}", f"IdentityFile {server.folder}/user")
     dead = "Host dead\n  HostName 127.0.0.1\n  Port 1\n"
-    with pytest.raises(AccessError, match="leaf01: "):
-        answer(server.line(dead, server.entry("leaf01", *login, "ProxyJump dead")))
+    line = server.line(dead, server.entry("leaf01", *login, "ProxyJump dead"), timeout_s=3600)
+    with pytest.raises(AccessError, match="leaf01: no SSH session at leaf01 port 22: "):
+        answer(line)
+
+
+def test_a_proxy_command_gets_no_secret_of_netkit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETKIT_SECRET_SNMP_AUTH", "hidden")
+    line = server.line(server.entry("leaf01", f'ProxyCommand sh -c "env >{server.folder}/environment"'), timeout_s=3600)
+    with pytest.raises(AccessError, match="leaf01: no SSH session at leaf01 port 22: "):
+        answer(line)
+    given = (server.folder / "environment").read_text(encoding="utf-8")
+    assert "PATH=" in given
+    assert "hidden" not in given
 
 
 @pytest.mark.parametrize(
