@@ -164,7 +164,12 @@ def _features(fabric: "Fabric", host: "Host") -> Iterator[str]:
         yield f"pod{host.pod}"
     yield _unit_name(fabric, host)
     if host.rack:
-        yield f"rack-{host.rack}"
+        yield f"rack-{_word(host.rack)}"
+
+
+def _word(name: str) -> str:
+    """Write the name of a rack as Kubernetes and Slurm accept it in a label."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")
 
 
 def _tree(fabric: "Fabric", nodes: Sequence[SlurmNode]) -> Iterator[TopologySwitch]:
@@ -429,7 +434,7 @@ def node_labels(fabric: "Fabric", cluster: KubernetesIntent, host: "Host") -> di
         labels["pod"] = str(host.pod)
     labels["unit"] = f"{host.pod}-{host.unit}" if is_tiered else str(host.unit)
     if host.rack:
-        labels["rack"] = host.rack
+        labels["rack"] = _word(host.rack)
     return {f"{cluster.label_prefix}/{key}": value for key, value in labels.items()} | {
         rail_label(cluster, nic.rail): "true" for nic in host.nics
     }

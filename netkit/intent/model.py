@@ -33,6 +33,7 @@ from netkit.intent.scalars import (
     PlatformName,
     PortName,
     Priority,
+    RackName,
     ResourceName,
     SecretName,
     Serial,
@@ -505,7 +506,7 @@ class Override(Strict):
     leaves: dict[int, DottedName] = Field(
         default_factory=dict, description="hosts: leaf that the rail's NIC is connected to, by rail"
     )
-    rack: DottedName | None = Field(None, description="its rack; for hosts also a label for schedulers")
+    rack: RackName | None = Field(None, description="its rack; for hosts also a label for schedulers")
     system_mac: Mac | None = Field(
         None, description="switches: base MAC address, if the configuration of the NOS contains it"
     )
@@ -531,7 +532,7 @@ class DeviceEntry(Strict):
     )
     version: Version | None = Field(None, description="switches: version of the network operating system")
     serial: Serial | None = Field(None, description="serial number of the chassis")
-    rack: DottedName | None = Field(None, description="its rack")
+    rack: RackName | None = Field(None, description="its rack")
     rack_unit: int | None = Field(None, ge=1, le=100, description="lowest rack unit that it occupies")
     management: AddressWithLength | None = Field(
         None, description="out-of-band address, with prefix length; of hosts, only the address that netkit connects to"

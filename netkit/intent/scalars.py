@@ -196,7 +196,14 @@ DottedName = Annotated[
         "{given} is not a name; use 1 to 63 letters, digits, and inner hyphens, dots and underscores",
     ),
 ]
-"""Of a device or rack."""
+"""Of a device."""
+RackName = Annotated[
+    str,
+    _matching(
+        r"(?=.{1,63}$)[A-Za-z0-9]([A-Za-z0-9 ._:/()-]*[A-Za-z0-9)])?",
+        "{given} is not the name of a rack; use up to 63 letters, digits, spaces and . _ : / ( ) -",
+    ),
+]
 Version = Annotated[
     str,
     BeforeValidator(_check_version),

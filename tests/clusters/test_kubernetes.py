@@ -206,7 +206,6 @@ def test_an_invalid_resource_name_is_refused(name: str) -> None:
     )
 
 
-RACKS = {"overrides": {"gpu01": {"rack": "a1"}}}
 # Field → the cluster settings it needs, and a change of it.
 FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "pod": (THREE_TIERS, {"pod": "2"}),
@@ -242,9 +241,11 @@ def test_every_field_changes_a_file(field: str) -> None:
     assert files(fabric(changes)) != files(fabric(changes, **settings))
 
 
-def test_a_rack_is_a_label() -> None:
-    labels = {one["metadata"]["name"]: one["metadata"]["labels"] for one in nodes(fabric(RACKS))}
-    assert [labels[name].get("fabric.netkit/rack") for name in ("gpu01", "gpu02")] == ["a1", None]
+@pytest.mark.parametrize(("rack", "label"), [("a1", "a1"), ("Row 3/A_07 (left)", "Row-3-A_07-left")])
+def test_a_rack_is_a_label(rack: str, label: str) -> None:
+    built = fabric({"overrides": {"gpu01": {"rack": rack}}})
+    labels = {one["metadata"]["name"]: one["metadata"]["labels"] for one in nodes(built)}
+    assert [labels[name].get("fabric.netkit/rack") for name in ("gpu01", "gpu02")] == [label, None]
 
 
 def nodes(built: Fabric) -> list[Manifest]:
