@@ -27,7 +27,8 @@ def problems(fabric: Fabric, intent: Intent, renamed: Mapping[str, str]) -> Iter
     """Yield every row that does not fit the design, and every address that contradicts another."""
     seen: dict[tuple[str, int], int] = {}
     refused: set[tuple[str, int]] = set()
-    prefixes = {leaf.name: IPv4Network(leaf.leaf_prefix) for leaf in fabric.tier("leaf")} if intent.tables.nics else {}
+    leaves = fabric.tier("leaf") if intent.tables.nics else ()
+    prefixes = {leaf.name: IPv4Network(leaf.leaf_prefix, strict=False) for leaf in leaves}
     for index, entry in enumerate(intent.tables.nics):
         path: Path = ("tables", "nics", index)
         host = fabric.device(entry.host)
@@ -167,7 +168,7 @@ def _pods(fabric: Fabric, intent: Intent, rows: Mapping[tuple[str, int], int]) -
     numbering = Numbering(intent)
     for host in fabric.hosts:
         for nic in host.nics:
-            leaf = int(IPv4Network(fabric.switch(nic.leaf).leaf_prefix).network_address)
+            leaf = int(IPv4Network(fabric.switch(nic.leaf).leaf_prefix, strict=False).network_address)
             address, gateway = int(IPv4Address(nic.address)), int(IPv4Address(nic.gateway))
             if fabric.attachment == "p2p":
                 link = address & ~((1 << (32 - nic.prefix_length)) - 1)
