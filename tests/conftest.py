@@ -61,7 +61,7 @@ LIVE = {
 DAEMON = "daemon"
 """The mark of other tests that start one: netkit serve, PostgreSQL."""
 WHOLE = "whole"
-"""The mark of further platforms, faults and examples of what the default lane runs once."""
+"""The lane, and the mark of further platforms, faults and examples of what the default lane runs once."""
 LEFT_OUT = pytest.StashKey[int]()
 
 
@@ -99,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--quick"):
         _leave_out(config, items, _starts_something)
     if not config.getoption("--whole"):
-        config.stash[LEFT_OUT] = _leave_out(config, items, lambda item: item.get_closest_marker(WHOLE))
+        config.stash[LEFT_OUT] = _leave_out(config, items, lanes.is_left_out)
     sizes = Counter(item.path for item in items)
     items.sort(key=lambda item: (not _needs_lab(item), -sizes[item.path], item.path))
 
@@ -128,7 +128,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Print how many tests the lane left out, and those that failed at first."""
     left_out = config.stash.get(LEFT_OUT, 0)
     if left_out:
-        terminalreporter.write_line(f"{left_out} tests marked {WHOLE} left out; --whole runs them")
+        terminalreporter.write_line(f"{left_out} tests left out; --whole runs them")
     flaky = terminalreporter.stats.get("passed", []) if config.getoption("--second-try") else []
     if flaky:
         terminalreporter.section("flaky tests", yellow=True)

@@ -19,6 +19,12 @@ import pytest
 def test_long(number):
     pass
 
+@pytest.mark.in_turn("kind")
+@pytest.mark.parametrize("kind", ["a", "b"])
+@pytest.mark.parametrize(("number", "again"), [(0, 0), (1, 1)])
+def test_in_turn(kind, number, again):
+    Path(__file__).with_name(f"{kind}{number}").touch()
+
 def test_that_fails_at_first():
     tried = Path(__file__).with_name("tried")
     was_tried = tried.exists()
@@ -28,11 +34,13 @@ def test_that_fails_at_first():
 def test_well():
     pass
 """
+RUN = {"a0", "a1", "b0", "b1"}
+"""The files that the cases of `test_in_turn` make."""
 
 
 def lines(folder: Path, *options: str) -> list[str]:
     """The output of pytest on these tests, without times."""
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-o", "markers=whole", *options, "."]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-o", "markers=whole\nin_turn", *options, "."]
     (folder / "test_one.py").write_text(TESTS, encoding="utf-8")
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
     return re.sub(r" in [\d.]+s", "", done.stdout).splitlines()
@@ -40,16 +48,23 @@ def lines(folder: Path, *options: str) -> list[str]:
 
 def test_a_lane_prints_how_many_tests_it_left_out(tmp_path: Path) -> None:
     (tmp_path / "tried").touch()
-    assert "2 tests marked whole left out; --whole runs them" in lines(tmp_path)
-    assert "2 tests marked whole left out; --whole runs them" in lines(tmp_path, "-n", "2")
+    assert "4 tests left out; --whole runs them" in lines(tmp_path)
+    assert "4 tests left out; --whole runs them" in lines(tmp_path, "-n", "2")
     printed = lines(tmp_path, "--whole")
-    assert printed[-1].strip("= ") == "4 passed"
+    assert printed[-1].strip("= ") == "8 passed"
     assert "left out" not in "".join(printed)
+
+
+def test_each_case_is_run_in_turn(tmp_path: Path) -> None:
+    lines(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} & RUN == {"a0", "b1"}
+    lines(tmp_path, "--whole")
+    assert {file.name for file in tmp_path.iterdir()} >= RUN
 
 
 def test_a_test_that_passes_on_its_second_try_is_printed_as_flaky(tmp_path: Path) -> None:
     first = lines(tmp_path, "-n", "1")
-    assert first[-1].strip("= ") == "1 failed, 1 passed"
+    assert first[-1].strip("= ") == "1 failed, 3 passed"
     assert "FLAKY" not in "".join(first)
     printed = lines(tmp_path, "--last-failed", "--last-failed-no-failures", "none", "--second-try")
     assert [line for line in printed if line.startswith("FLAKY")] == ["FLAKY test_one.py::test_that_fails_at_first"]

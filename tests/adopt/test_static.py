@@ -159,6 +159,7 @@ def test_filters_of_peers_keep_the_names_of_others(platform: str, port: str) -> 
     }
 
 
+@pytest.mark.in_turn("attachment")
 @pytest.mark.parametrize("name", sorted(RELEASES.keys() - {"nvue-old"}))
 @pytest.mark.parametrize("attachment", ["p2p", "vlan"])
 def test_ipv6_of_other_lengths_is_named(name: str, attachment: str) -> None:

@@ -4,8 +4,8 @@ At every operation of a device and every line of the journal a fault is injected
 stop, its disk is full, a connection is lost, a device dies or restarts, or two of these. In whatever state a device
 is left, all hosts that should reach each other do, and from there the run can be finished and rolled back.
 
-By default one point of each fault is tried, two in the lane whole; `NETKIT_KILLS=1000` tries every one, fewer are
-selected by `NETKIT_KILLS_SEED`.
+By default one point of each fault is tried in one of the changes, two in each of them in the lane whole, where
+`NETKIT_KILLS=1000` tries every one; fewer are selected by `NETKIT_KILLS_SEED`.
 """
 
 import os
@@ -233,6 +233,7 @@ def points(name: str, fault: str) -> list[int]:
     return sorted(chance.sample(every, min(POINTS, len(every))))
 
 
+@pytest.mark.in_turn("name")
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", TWO_STAGES)
 def test_a_run_with_a_fault_is_finished_by_resume_and_rolled_back_from_any_state(name: str, fault: str) -> None:

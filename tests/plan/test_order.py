@@ -187,6 +187,7 @@ def test_the_opposite_order_loses_pairs(platform: str, name: str) -> None:
         assert_loses_only_what_it_names(found, found.reversed_steps())
 
 
+@pytest.mark.in_turn("platform")
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("name", TABLE["needs detours"])
 def test_sessions_take_a_detour_where_pairs_would_be_cut_off_between_steps(platform: str, name: str) -> None:
@@ -245,6 +246,7 @@ def test_a_changed_breakout_takes_no_detour(platform: str) -> None:
     assert not found.plan.bridges
 
 
+@pytest.mark.in_turn("platform")
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize(
     ("first", "second"),
@@ -285,6 +287,7 @@ def cutting_off(found: Transition) -> tuple[set[int], set[int]]:
     return lost, {step.number for step in found.plan.steps if step.after}
 
 
+@pytest.mark.in_turn("platform")
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("links", [{}, {"pools": {"links": "10.250.0.0/24"}}], ids=["by interface", "by address"])
 @pytest.mark.parametrize(
@@ -374,6 +377,7 @@ def test_sessions_between_old_and_new_addresses_have_no_routes_until_both_ends_h
     assert not any(step.waiting for step in kept.plan.steps)
 
 
+@pytest.mark.in_turn("platform")
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize(
     ("first", "second"),
