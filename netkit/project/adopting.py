@@ -127,7 +127,8 @@ def adopted(
     conflicts = tuple(_conflicts(proposal, truth)) if records else ()
     remaining = {name: one.remaining for name, one in found.items() if one.remaining}
     unread = source.survey.unread
-    added = {name: unread.get(name, "no file of it was read") for name in proposal.fabric.names if name not in files}
+    unknown = [name for name in proposal.fabric.names if name in unread or name not in files]
+    added = {name: unread.get(name, "no file of it was read") for name in unknown}
     return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts, idle, added)
 
 

@@ -99,3 +99,10 @@ def test_a_section_by_hand_is_left_in_one_entry() -> None:
     )
     found = adopted("again", files, {}, Path())
     assert (found.leave, found.remaining) == (({"path": "interface Port-Channel7", "devices": "leaf01"},), {})
+
+
+def test_a_host_without_a_configured_port_is_one_that_was_not_read() -> None:
+    files = {**files_of(intents.fabric(VALUES)), "gpu02": {"netplan.yaml": ""}}
+    found = adopted("again", files, {}, Path())
+    assert "gpu02" in found.proposal.fabric.names
+    assert (found.added, found.remaining) == ({"gpu02": "no port is configured on it"}, {})
