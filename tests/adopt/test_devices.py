@@ -27,7 +27,7 @@ HEAD = "device,platform,address\n"
         (HEAD, ["lists no devices", "one in each line"]),
         ("name\nleaf01\n", ["has no line of column names", "begin with device, platform, address"]),
         (f"{HEAD}leaf01,nvu,192.0.2.1\n", [":2: platform: 'nvu' is not known here", "did you mean nvue?"]),
-        (f"{HEAD}leaf 01,frr,\n", [":2: device: 'leaf 01' is not a name", "letters, digits and inner hyphens"]),
+        (f"{HEAD}leaf 01,frr,\n", [":2: device: 'leaf 01' is not a name", "inner hyphens, dots and underscores"]),
         (f"{HEAD},frr,192.0.2.1\n", [":2: device: is missing", "add device"]),
         (f"{HEAD}leaf01,frr,\nleaf01,frr,\n", [":3: device: 'leaf01' is there twice", "keep one"]),
     ],
