@@ -173,7 +173,7 @@ def with_list(files: Files, name: str) -> Files:
 
 ITS_OWN = {
     "nvue": ["acl / NETKIT-MANAGEMENT", "system / control-plane"],
-    "eos": [f"ip access-list standard NETKIT-MANAGEMENT{line}" for line in ("", " / 10 permit 192.0.2.0/24")],
+    "eos": ["ip access-list standard NETKIT-MANAGEMENT"],
     "sonic": ["ACL_RULE / NETKIT-MANAGEMENT|RULE_1", "ACL_TABLE / NETKIT-MANAGEMENT"],
 }
 IPV4_ONLY = "the lists of allow are of IPv4: over IPv6 everyone would still reach the switches"
