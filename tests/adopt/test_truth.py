@@ -1,11 +1,14 @@
 """A source of truth beside configurations: its cables and racks are adopted, and its differences are listed."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from netkit.platforms.config import Files
 from netkit.project.adopting import adopted
 from netkit.truth.difference import TruthRecords, of_fabric
 from netkit.truth.source import exported
@@ -27,7 +30,11 @@ WANTED = {
     "gpu05": ("GPU7", "A08", 3),
     "spine02": ("", "B01", None),
 }
-FILES = undescribed(files_of(FABRIC))
+
+
+@cache
+def bare_files() -> Mapping[str, Files]:
+    return undescribed(files_of(FABRIC))
 
 
 def places(fabric: Any) -> dict[str, tuple[str, str, int | None]]:
@@ -36,7 +43,7 @@ def places(fabric: Any) -> dict[str, tuple[str, str, int | None]]:
 
 
 def test_cables_and_racks_come_from_the_source() -> None:
-    found = adopted("again", FILES, {}, Path(), of_fabric(FABRIC))
+    found = adopted("again", bare_files(), {}, Path(), of_fabric(FABRIC))
     assert found.conflicts == ()
     assert found.proposal.links.dangling == ()
     assert {
@@ -70,7 +77,7 @@ def test_an_empty_source_changes_nothing() -> None:
 
 def test_the_command_reads_a_netbox(tmp_path: Path) -> None:
     saved, out = tmp_path / "saved", tmp_path / "out"
-    for device, files in FILES.items():
+    for device, files in bare_files().items():
         for file, text in files.items():
             (saved / device).mkdir(parents=True, exist_ok=True)
             (saved / device / file).write_text(text, encoding="utf-8")

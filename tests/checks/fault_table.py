@@ -65,7 +65,7 @@ class Row:
 @cache
 def rows() -> tuple[Row, ...]:
     """All rows of the table."""
-    return tuple(_row(one) for one in yaml.safe_load(FILE.read_text(encoding="utf-8")))
+    return tuple(_row(one) for one in yaml.load(FILE.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
 
 
 def rows_on(lab: str) -> tuple[Row, ...]:

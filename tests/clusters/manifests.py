@@ -35,7 +35,7 @@ def documents(text: str) -> list[Manifest]:
 
 @cache
 def schema(file: Path = SCHEMA) -> dict[str, Any]:
-    return dict(yaml.safe_load(file.read_text(encoding="utf-8")))
+    return dict(yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
 
 
 def title(manifest: Manifest) -> str:

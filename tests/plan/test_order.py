@@ -28,7 +28,9 @@ from tests.plan.replay import NicPair, Transition, nics, words
 from tests.plan.scenes import BREAKOUT, VERSIONS
 
 PLATFORMS = tuple(VERSIONS)
-TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "transitions.yaml").read_text(encoding="utf-8"))
+TABLE: dict[str, Any] = yaml.load(
+    (Path(__file__).parent / "transitions.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader
+)
 EDITS: dict[str, dict[str, Any]] = TABLE["edits"]
 EXAMPLES = "NETKIT_EXAMPLES"
 MANY = settings(

@@ -108,7 +108,7 @@ class Grammar:
 
 @cache
 def grammar() -> Grammar:
-    data = yaml.safe_load(Path(__file__).with_name("eos_grammar.yaml").read_text(encoding="utf-8"))
+    data = yaml.load(Path(__file__).with_name("eos_grammar.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     refused = tuple(re.compile(pattern) for pattern in data["refused"])
     return Grammar(tuple(_forms(data["sections"], data["names"])), data["kinds"], refused)
 

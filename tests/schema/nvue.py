@@ -9,7 +9,7 @@ import yaml
 
 from netkit.intent import document
 
-SCHEMA = yaml.safe_load((Path(__file__).parent / "nvue.yaml").read_text())
+SCHEMA = yaml.load((Path(__file__).parent / "nvue.yaml").read_text(), Loader=yaml.CSafeLoader)
 
 
 def tree(text: str) -> dict[str, Any]:

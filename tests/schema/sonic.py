@@ -13,7 +13,7 @@ import yaml
 
 Tables = dict[str, dict[str, dict[str, Any]]]
 
-SCHEMA = yaml.safe_load((Path(__file__).parent / "sonic.yaml").read_text())
+SCHEMA = yaml.load((Path(__file__).parent / "sonic.yaml").read_text(), Loader=yaml.CSafeLoader)
 
 
 def parse(text: str) -> Tables:
