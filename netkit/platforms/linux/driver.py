@@ -63,7 +63,7 @@ class HostResult:
 
 def shipped_playbooks() -> Path:
     """Locate netkit's own playbooks: in the wheel, or at the top of a checkout."""
-    package = Path(__file__).parent.parent.parent
+    package = Path(__file__).resolve().parent.parent.parent
     inside = package / "shipped" / "playbooks"
     return inside if inside.is_dir() else package.parent / "playbooks"
 
@@ -193,7 +193,8 @@ class LinuxDriver:
         options = optional_args or {}
         self.target = SshTarget.of(hostname, username, password, timeout, options)
         self.device = self.target.device
-        self.own_playbooks = tuple(map(Path, options.get("playbooks") or ()))
+        folders = map(Path, options.get("playbooks") or ())
+        self.own_playbooks = tuple(folder for folder in folders if folder.resolve() != shipped_playbooks())
         self._line = SshLine(self.target)
         self._secrets = SecretResolver(options.get("secrets"))
         self._files: Files | None = None
@@ -389,7 +390,7 @@ def _play(
     own = tuple(dict.fromkeys(folder for driver in drivers for folder in driver.own_playbooks))
     hosts = {driver.device: variables[driver.device] for driver in drivers}
     extra: dict[str, object] = {"netkit_batch": ["100%"]}
-    shipped = (shipped_playbooks() / RAIL_TASKS).read_bytes()  # a checkout's own folder is the shipped one
+    shipped = (shipped_playbooks() / RAIL_TASKS).read_bytes()  # a copy may be unchanged
     steps = [folder / RAIL_TASKS for folder in own if (folder / RAIL_TASKS).exists()]
     if any(file.read_bytes() != shipped for file in steps):  # a user's steps have to run for each rail
         extra["netkit_at_once"] = "never"

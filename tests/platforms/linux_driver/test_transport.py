@@ -10,7 +10,7 @@ import pytest
 from netkit.access.connect import connect
 from netkit.access.settings import Endpoint
 from netkit.errors import AccessError, DeviceError
-from netkit.platforms.linux.driver import LinuxDriver, play
+from netkit.platforms.linux.driver import LinuxDriver, play, shipped_playbooks
 
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
 OWN = """
@@ -82,8 +82,10 @@ def test_own_folders_override_those_of_netkit_file_by_file(tmp_path: Path) -> No
         (tmp_path / name / "files" / "netkit-change").write_text(f"of the {name} one", encoding="utf-8")
     (tmp_path / "far" / "hosts-verify.yml").write_text(SHOWING, encoding="utf-8")
     endpoint = Endpoint("gpu01", "linux", "h", 22, "root")
-    driver = connect(endpoint, str, [tmp_path / "near", tmp_path / "far"])
+    own = [tmp_path / "near", tmp_path / "far"]
+    driver = connect(endpoint, str, [shipped_playbooks(), *own])  # a checkout has the shipped ones beside `inventory/`
     assert isinstance(driver, LinuxDriver)
+    assert list(driver.own_playbooks) == own
     failure = play("hosts-verify.yml", {"gpu01": LOCAL}, {}, own=driver.own_playbooks)["gpu01"].failure
     assert failure.startswith("of the near onenearfar # Takes the last change of GPU hosts back")
 
