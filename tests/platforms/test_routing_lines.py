@@ -15,7 +15,7 @@ FILES = {"eos": "eos.cfg", "frr": "frr.conf", "nvue": "startup.yaml", "sonic": "
 CASES = [
     pytest.param(file.stem, case, id=f"{file.stem}: {case['case']}")
     for file in sorted(FOLDER.glob("*.yaml"))
-    for case in yaml.safe_load(file.read_text(encoding="utf-8"))
+    for case in yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 ]
 
 
