@@ -27,6 +27,8 @@ LOSSES = ("buffer_drops", "queue_drops")
 TRIPS = "watchdog_detected"
 PAUSES = ("rx_pause", "tx_pause")
 DAMAGE = "rx_errors"
+SENT = ("queue_tx_bytes", "rdma_tx_bytes")
+"""Of queues of switches, and of NICs."""
 UNWANTED = frozenset({*LOSSES, TRIPS, DAMAGE})
 """Any of these is worse where there was none before."""
 IDLE_BYTES_PER_S = 100_000
@@ -106,15 +108,24 @@ def _widths(
 
 def _rates(samples: tuple[Sample, ...], lossless: tuple[int, ...]) -> Iterator[tuple[str, float]]:
     marks = tuple(f"/{priority}" for priority in lossless)
-    for name in (*LOSSES, *PAUSES, TRIPS, DAMAGE, "queue_tx_bytes", "rdma_tx_bytes"):
+    for name in (*LOSSES, *PAUSES, TRIPS, DAMAGE, *SENT):
         for place, delta in deltas(name, samples).items():
-            if delta.is_known and (name in {DAMAGE, "rdma_tx_bytes"} or place.endswith(marks)):
+            if delta.is_known and (name in {DAMAGE, SENT[1]} or place.endswith(marks)):
                 yield f"{name} {place}", delta.per_s
+
+
+def _sent(found: Sample, lossless: tuple[int, ...]) -> Iterator[int]:
+    """Yield what each port has sent of the lossless class."""
+    marks = tuple(f"/{priority}" for priority in lossless)
+    for name in SENT:
+        for place, count in found.counters.get(name, {}).items():
+            if name != SENT[0] or place.endswith(marks):
+                yield count
 
 
 def busy(now: Vitals) -> tuple[str, ...] | None:
     """Where lossless traffic flows; None if the device does not report it."""
-    moving = {key: rate for key, rate in now.rates.items() if key.startswith(("queue_tx_bytes", "rdma_tx_bytes"))}
+    moving = {key: rate for key, rate in now.rates.items() if key.startswith(SENT)}
     if not moving:
         return None
     return tuple(
@@ -126,7 +137,7 @@ def busy(now: Vitals) -> tuple[str, ...] | None:
 
 def moving_bytes_per_s(now: Vitals) -> float:
     """How much lossless traffic a device sends."""
-    return sum(rate for key, rate in now.rates.items() if key.startswith(("queue_tx_bytes", "rdma_tx_bytes")))
+    return sum(rate for key, rate in now.rates.items() if key.startswith(SENT))
 
 
 def worse(before: Vitals, after: Vitals, ending: frozenset[str], trend_db: float) -> Iterator[str]:
@@ -213,7 +224,7 @@ class HealthGate:
 
     def _before(self, question: GateQuestion, first: ChainedAnswer) -> GateAnswer:
         nothing = GateAnswer("healthy", sample=first.sample(vitals=None), is_blank=True)
-        if first.others.is_blank and isinstance(self._fabric.device(question.device), Host) and not question.needs_idle:
+        if first.others.is_blank and self._is_unused(question):
             return nothing
         now = self._look(question)
         kept = first.sample(vitals=asdict(now))
@@ -268,11 +279,24 @@ class HealthGate:
         wanted = LeafReach(self._left).widths(self._left.switch(name))
         return {prefix: min(width, wanted.get(prefix, width)) for prefix, width in before.items()}
 
+    def _is_unused(self, question: GateQuestion) -> bool:
+        """Whether a device without sessions carries nothing, as far as that shows without waiting.
+
+        A switch that reaches no leaf, and has sent nothing of the lossless class since its counters began, is idle. One
+        without a lossless class does not count it.
+        """
+        if isinstance(self._fabric.device(question.device), Host):
+            return not question.needs_idle
+        views = self._views_of(question)
+        replies = _replies(cast("Viewer", question.reader), views)
+        found = sample([view for view in views if view.counts], replies)
+        sent = [*_sent(found, self._lossless_on(question.device))] if found is not None else []
+        widths = self._vitals(question, views, replies, []).widths or {}
+        return (bool(sent) or not question.needs_idle) and not any((*sent, *widths.values()))
+
     def _look(self, question: GateQuestion) -> Vitals:
         """Read the device: its counters over a moment, its routes, and received optical power if links went down."""
-        viewer = cast("Viewer", question.reader)
-        wanted = COMPARED | LIGHT if question.risk >= Risk.PORT else COMPARED
-        views = [view for view in self._views(question.device) if view.yields & wanted]
+        viewer, views = cast("Viewer", question.reader), self._views_of(question)
         counting = [view for view in views if view.counts]
         first, ahead_s = sample(counting, _replies(viewer, counting)), self._clock.ahead_s()
         self._clock.sleep_s(WINDOW_S)
@@ -281,6 +305,15 @@ class HealthGate:
         # Samples carry wall-clock times, and the clock may have been set in between.
         samples = [replace(first, at_s=first.at_s + moved_s)] if first is not None else []
         samples += [last] if last is not None else []
+        return self._vitals(question, views, replies, samples)
+
+    def _views_of(self, question: GateQuestion) -> Sequence[View]:
+        wanted = COMPARED | LIGHT if question.risk >= Risk.PORT else COMPARED
+        return [view for view in self._views(question.device) if view.yields & wanted]
+
+    def _vitals(
+        self, question: GateQuestion, views: Sequence[View], replies: Replies, samples: Sequence[Sample]
+    ) -> Vitals:
         device = self._fabric.device(question.device)
         far = [prefix for prefix, leaf in self._prefixes.items() if leaf != question.device]
         local = frozenset(port.name for port in device.host_ports) if isinstance(device, Switch) else frozenset()

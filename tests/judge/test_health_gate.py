@@ -331,9 +331,34 @@ def test_without_traffic_before_nothing_is_compared_after() -> None:
         scene.device.rates = {"buffer_drops": {"swp1s0/3": 7.0}}
         assert scene.ask(Moment.AFTER) == scene.others
         assert scene.device.asked == []
-    carrying = Device(rates={"queue_tx_bytes": {"swp1s0/3": 1e9}}, routes={})
+    sent = {"queue_tx_bytes": {"swp1s0/3": 1e12}}
+    carrying = Device(rates={"queue_tx_bytes": {"swp1s0/3": 1e9}}, routes={}, counts=sent)
     scene = Scene(carrying, others=GateAnswer("healthy", is_blank=True))
     assert not scene.ask(Moment.BEFORE).is_blank
+
+
+@pytest.mark.parametrize(
+    ("sent", "ways", "is_known_unused"),
+    [
+        ({"queue_tx_bytes": {"swp1s0/3": 0, "swp1s0/0": 7}}, {}, True),
+        ({"queue_tx_bytes": {"swp1s0/3": 7}}, {}, False),
+        ({"queue_tx_bytes": {"swp1s0/3": 0}}, {FAR: ["swp5"]}, False),
+        ({"buffer_drops": {"swp1s0/3": 0}}, {}, True),
+        ({}, {}, True),
+    ],
+    ids=["nothing ever", "something once", "has routes", "not reported", "no counters"],
+)
+def test_a_switch_that_never_sent_anything_is_not_watched(
+    sent: dict[str, dict[str, float]], ways: dict[str, list[str]], is_known_unused: bool
+) -> None:
+    """Where it is not known at once, two samples tell whether anything flows."""
+    still = {name: dict.fromkeys(places, 0.0) for name, places in sent.items()}
+    scene = Scene(Device(rates=still, routes=ways, counts=sent), others=GateAnswer("healthy", is_blank=True))
+    began_s = scene.device.now_s
+    assert scene.ask(Moment.BEFORE).is_blank is not bool(ways)
+    assert (scene.device.now_s == began_s) is is_known_unused
+    if not ways and not sent.get("queue_tx_bytes"):
+        assert scene.ask(Moment.BEFORE, needs_idle=True).verdict == "inconclusive"
 
 
 def test_without_a_reading_before_the_result_is_unknown() -> None:
