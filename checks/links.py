@@ -152,7 +152,7 @@ def link_up_time(context: CheckContext, device: DeviceContext) -> Iterator[Findi
     A module whose equalizer does not settle takes tens of seconds, and often fails before long. Reseat it; if it is
     slow again, swap it. NICs report the time themselves. Switches report when a link went down and when it came back,
     which looks the same when a cable was pulled or a port disabled. The last outage between two switches is judged,
-    unless one of them started, lost most links to switches meanwhile or enabled ports of several modules, it took more
+    unless one of them started, lost most links to switches meanwhile or enabled several ports at once, it took more
     than five minutes, or is a day old.
     """
     for port, far in _ends(context, device):

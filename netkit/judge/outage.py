@@ -89,10 +89,9 @@ def is_by_switch(context: CheckContext, end: CableEnd, last: Outage) -> bool | N
     together = [one for one, found in outages.items() if _is_together(context, (end, last), (one, found))]
     if len(together) > len(outages) / 2:
         return True
-    cage, enabled_ago_s = device.ports[end.port].cage, _enabled_ago_s(context, end)
+    enabled_ago_s = _enabled_ago_s(context, end)
     return abs(enabled_ago_s - last.ended_ago_s) <= APART_S and any(
-        device.ports[one.port].cage != cage and abs(_enabled_ago_s(context, one) - enabled_ago_s) <= TOGETHER_S
-        for one in together
+        abs(_enabled_ago_s(context, one) - enabled_ago_s) <= TOGETHER_S for one in together
     )
 
 

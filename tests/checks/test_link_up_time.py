@@ -174,16 +174,14 @@ def test_most_links_of_a_switch_explain_each_other(others: tuple[Interface, ...]
     ("others", "is_told"),
     [
         ((UP, replace(UP, outage_ended_ago_s=601.0), UP), False),
-        ((replace(UP, outage_ended_ago_s=600.0), UP, UP), True),
+        ((replace(UP, outage_ended_ago_s=600.0), UP, UP), False),
         ((UP, replace(UP, outage_ended_ago_s=640.0), UP), True),
         ((UP, SLOW, UP), True),
         ((UP, UP, UP), True),
     ],
-    ids=["two cages", "one cage", "not together", "not disabled", "alone"],
+    ids=["two modules", "one module", "not together", "not disabled", "alone"],
 )
-def test_a_switch_that_enabled_ports_of_several_cages_explains_them(
-    others: tuple[Interface, ...], is_told: bool
-) -> None:
+def test_a_switch_that_enabled_several_ports_explains_them(others: tuple[Interface, ...], is_told: bool) -> None:
     """A new leaf waits for its links until each spine is configured; half of the spine's leaves may be new."""
     built = fabric(switches={"spine": {"slots": 4}})
     ports = [port for port in built.switch(NEAR).ports if port.role == "up"]
