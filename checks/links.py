@@ -152,8 +152,8 @@ def link_up_time(context: CheckContext, device: DeviceContext) -> Iterator[Findi
     A module whose equalizer does not settle takes tens of seconds, and often fails before long. Reseat it; if it is
     slow again, swap it. NICs report the time themselves. Switches report when a link went down and when it came back,
     which looks the same when a cable was pulled or a port disabled. The last outage between two switches is judged,
-    unless one of them started, lost most links to switches meanwhile or enabled several ports at once, it took more
-    than five minutes, or is a day old.
+    unless one of them started meanwhile, lost most of its links to switches, or enabled several ports at once. An
+    outage that took more than five minutes, or ended a day ago, is not judged either.
     """
     for port, far in _ends(context, device):
         state = _interface(device, port)

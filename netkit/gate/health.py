@@ -27,8 +27,7 @@ LOSSES = ("buffer_drops", "queue_drops")
 TRIPS = "watchdog_detected"
 PAUSES = ("rx_pause", "tx_pause")
 DAMAGE = "rx_errors"
-SENT = ("queue_tx_bytes", "rdma_tx_bytes")
-"""Of queues of switches, and of NICs."""
+OF_QUEUE, OF_NIC = SENT = ("queue_tx_bytes", "rdma_tx_bytes")
 UNWANTED = frozenset({*LOSSES, TRIPS, DAMAGE})
 """Any of these is worse where there was none before."""
 IDLE_BYTES_PER_S = 100_000
@@ -110,7 +109,7 @@ def _rates(samples: tuple[Sample, ...], lossless: tuple[int, ...]) -> Iterator[t
     marks = tuple(f"/{priority}" for priority in lossless)
     for name in (*LOSSES, *PAUSES, TRIPS, DAMAGE, *SENT):
         for place, delta in deltas(name, samples).items():
-            if delta.is_known and (name in {DAMAGE, SENT[1]} or place.endswith(marks)):
+            if delta.is_known and (name in {DAMAGE, OF_NIC} or place.endswith(marks)):
                 yield f"{name} {place}", delta.per_s
 
 
@@ -119,7 +118,7 @@ def _sent(found: Sample, lossless: tuple[int, ...]) -> Iterator[int]:
     marks = tuple(f"/{priority}" for priority in lossless)
     for name in SENT:
         for place, count in found.counters.get(name, {}).items():
-            if name != SENT[0] or place.endswith(marks):
+            if name == OF_NIC or place.endswith(marks):
                 yield count
 
 
@@ -282,12 +281,12 @@ class HealthGate:
     def _is_unused(self, question: GateQuestion) -> bool:
         """Whether a device without sessions carries nothing, as far as that shows without waiting.
 
-        A switch that reaches no leaf, and has sent nothing of the lossless class since its counters began, is idle. One
-        without a lossless class does not count it.
+        A switch that reaches no leaf, and has sent nothing of the lossless class since its counters began, is idle. A
+        switch without a lossless class has no such counter.
         """
         if isinstance(self._fabric.device(question.device), Host):
             return not question.needs_idle
-        views = self._views_of(question)
+        views = [view for view in self._views(question.device) if view.yields & COMPARED]
         replies = _replies(cast("Viewer", question.reader), views)
         found = sample([view for view in views if view.counts], replies)
         sent = [*_sent(found, self._lossless_on(question.device))] if found is not None else []
@@ -296,7 +295,9 @@ class HealthGate:
 
     def _look(self, question: GateQuestion) -> Vitals:
         """Read the device: its counters over a moment, its routes, and received optical power if links went down."""
-        viewer, views = cast("Viewer", question.reader), self._views_of(question)
+        viewer = cast("Viewer", question.reader)
+        wanted = COMPARED | LIGHT if question.risk >= Risk.PORT else COMPARED
+        views = [view for view in self._views(question.device) if view.yields & wanted]
         counting = [view for view in views if view.counts]
         first, ahead_s = sample(counting, _replies(viewer, counting)), self._clock.ahead_s()
         self._clock.sleep_s(WINDOW_S)
@@ -306,10 +307,6 @@ class HealthGate:
         samples = [replace(first, at_s=first.at_s + moved_s)] if first is not None else []
         samples += [last] if last is not None else []
         return self._vitals(question, views, replies, samples)
-
-    def _views_of(self, question: GateQuestion) -> Sequence[View]:
-        wanted = COMPARED | LIGHT if question.risk >= Risk.PORT else COMPARED
-        return [view for view in self._views(question.device) if view.yields & wanted]
 
     def _vitals(
         self, question: GateQuestion, views: Sequence[View], replies: Replies, samples: Sequence[Sample]

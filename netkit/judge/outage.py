@@ -73,8 +73,8 @@ def _reported(context: CheckContext, end: CableEnd) -> Outage | None:
 def is_by_switch(context: CheckContext, end: CableEnd, last: Outage) -> bool | None:
     """Whether the switch at an end explains an outage; None if unknown.
 
-    It started meanwhile, or most of its ports to switches did: a driver restart takes all ports down, but one may have
-    been down before, be down still, or have failed again. Or it enabled several ports, as for a new unit.
+    It started meanwhile, lost most links to switches, or enabled several ports at once, as for a new unit. A driver
+    restart takes all ports down, but one may have been down before, be down still, or have failed again.
     """
     device = context.devices.get(end.device)
     system = device.facts.system if device else None

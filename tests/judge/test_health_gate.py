@@ -357,8 +357,13 @@ def test_a_switch_that_never_sent_anything_is_not_watched(
     began_s = scene.device.now_s
     assert scene.ask(Moment.BEFORE).is_blank is not bool(ways)
     assert (scene.device.now_s == began_s) is is_known_unused
-    if not ways and not sent.get("queue_tx_bytes"):
-        assert scene.ask(Moment.BEFORE, needs_idle=True).verdict == "inconclusive"
+    began_s = scene.device.now_s
+    needing = scene.ask(Moment.BEFORE, needs_idle=True)
+    has_counter = "queue_tx_bytes" in sent
+    assert (needing.verdict, needing.is_blank) == (
+        ("healthy", is_known_unused) if has_counter else ("inconclusive", False)
+    )
+    assert (scene.device.now_s == began_s) is (is_known_unused and has_counter)
 
 
 def test_without_a_reading_before_the_result_is_unknown() -> None:

@@ -319,9 +319,9 @@ def test_frr_reports_what_stays_in_the_kernel() -> None:
     )
 
 
-def test_hosts_are_checked_before_they_are_changed() -> None:
+def test_files_are_staged_on_hosts_before_any_is_changed() -> None:
     files = dict(samples("linux")["5.16.1/plain/gpu01"])
     running = {**files, "nccl.conf": files["nccl.conf"].replace("106", "96")}
     way = chosen(LINUX, running, files)
-    assert way.steps[0] == "hosts-apply in check mode"
+    assert way.steps[0] == "files staged on all hosts of a batch"
     assert way.costs == ("running jobs keep the settings they started with",)

@@ -133,12 +133,17 @@ def _run(
 def _environment(given: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Select the environment variables Ansible needs, and no others: the runner writes them to disk."""
     passed = {name: value for name, value in given.items() if name in PASSED_ON or name.startswith(OURS)}
-    # The ansible-playbook installed with netkit, before any other on the path.
-    path = os.pathsep.join([str(Path(sys.executable).parent), passed.get("PATH", os.defpath)])
+    own = {"LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(folder / "project" / "ansible.cfg")}
+    path = _search_path(passed.get("PATH", os.defpath))
+    return {**passed, **own, "PATH": path, "ANSIBLE_HOME": str(folder / "home")}
+
+
+def _search_path(given: str) -> str:
+    """The search path of programs, with the ansible-playbook installed with netkit before any other."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), given])
     if shutil.which("ansible-playbook", path=path) is None:
         raise DeviceError(Problem("ansible-playbook is not installed beside netkit", "pip install ansible-core"))
-    own = {"LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(folder / "project" / "ansible.cfg")}
-    return {**passed, **own, "PATH": path, "ANSIBLE_HOME": str(folder / "home")}
+    return path
 
 
 def _note(event: Mapping[str, Any], results: Mapping[str, HostResult]) -> None:
@@ -352,9 +357,11 @@ class LinuxDriver:
 def check_together(drivers: Sequence[LinuxDriver]) -> dict[str, NetkitError]:
     """Run a user's own playbooks in check mode on several hosts; return the errors by device.
 
-    Staging has found out whether a host can run netkit's own: a second run of Ansible would take as long as the change.
+    Staging has found out whether a host can run netkit's own, which would take a second run of Ansible.
     """
     if not any(driver.own_playbooks for driver in drivers):
+        _common_password(drivers)
+        _search_path(os.environ.get("PATH", os.defpath))
         return {}
     results = _play(drivers, {driver.device: driver.variables() for driver in drivers}, checks="--check")
     errors = {driver.device: driver.failure(results[driver.device]) for driver in drivers}
@@ -384,9 +391,7 @@ def _play(
     drivers: Sequence[LinuxDriver], variables: Mapping[str, Mapping[str, object]], *, checks: str = ""
 ) -> dict[str, HostResult]:
     """Run the playbook on hosts, all in one batch."""
-    passwords = {driver.target.password for driver in drivers}
-    if len(passwords) > 1:
-        raise DeviceError(Problem("hosts with different passwords cannot change together", "use SSH keys"))
+    password = _common_password(drivers)
     own = tuple(dict.fromkeys(folder for driver in drivers for folder in driver.own_playbooks))
     hosts = {driver.device: variables[driver.device] for driver in drivers}
     extra: dict[str, object] = {"netkit_batch": ["100%"]}
@@ -394,7 +399,15 @@ def _play(
     steps = [folder / RAIL_TASKS for folder in own if (folder / RAIL_TASKS).exists()]
     if any(file.read_bytes() != shipped for file in steps):  # a user's steps have to run for each rail
         extra["netkit_at_once"] = "never"
-    return play(APPLY, hosts, extra, checks=checks, password=next(iter(passwords)), own=own)
+    return play(APPLY, hosts, extra, checks=checks, password=password, own=own)
+
+
+def _common_password(drivers: Sequence[LinuxDriver]) -> str:
+    """The password of all hosts; Ansible asks for one only."""
+    password, *others = {driver.target.password for driver in drivers}
+    if others:
+        raise DeviceError(Problem("hosts with different passwords cannot change together", "use SSH keys"))
+    return password
 
 
 DRIVER = LinuxDriver

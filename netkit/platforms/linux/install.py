@@ -45,10 +45,11 @@ if [ $# -gt 0 ]; then stat -L -c '%04a %s %n' "$@"; cat "$@" | base64 -w0; echo;
 PYTHON = "/usr/bin/python3"
 STAGE = """
 umask 077
-[ -x {python} ] || {{ echo 'there is no {python}, which Ansible needs' >&2; exit 1; }}
+{python} -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null ||
+    {{ echo '{python} is missing, or older than 3.8, and Ansible needs it' >&2; exit 1; }}
 folder=$(mktemp -d) && rmdir "$folder" && mkdir -p {folder} && cat >{place}.new && mv {place}.new {place}
 """
-"""Stages a file, on a host that has what Ansible's modules need."""
+"""Stages a file on a host that has what Ansible's modules need: Python, and room for temporary files."""
 NOTHING = "# None of netkit's files is there.\n"
 """The list of a host without files of netkit, which is a valid state to roll back to."""
 

@@ -78,7 +78,7 @@ COSTS = {
 
 
 def strategy(situation: Situation) -> Strategy:
-    """Apply the changes with the playbooks, in check mode first, in batches of hosts."""
+    """Apply the changes with the playbooks, in batches of hosts."""
     if not situation.changes:
         return Strategy(NOTHING)
     changed = dict.fromkeys(change.path[0] for change in situation.changes)
@@ -89,7 +89,7 @@ def strategy(situation: Situation) -> Strategy:
         else "all rails together where none has an address, else rail by rail"
     )
     steps = (
-        "hosts-apply in check mode",
+        "files staged on all hosts of a batch",
         f"hosts-apply under a timer, {order}",
         "links, addresses and routes verified",
     )

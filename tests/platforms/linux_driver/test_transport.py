@@ -10,7 +10,7 @@ import pytest
 from netkit.access.connect import connect
 from netkit.access.settings import Endpoint
 from netkit.errors import AccessError, DeviceError
-from netkit.platforms.linux.driver import LinuxDriver, play, shipped_playbooks
+from netkit.platforms.linux.driver import HostResult, LinuxDriver, check_together, play, shipped_playbooks
 
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
 OWN = """
@@ -88,6 +88,30 @@ def test_own_folders_override_those_of_netkit_file_by_file(tmp_path: Path) -> No
     assert list(driver.own_playbooks) == own
     failure = play("hosts-verify.yml", {"gpu01": LOCAL}, {}, own=driver.own_playbooks)["gpu01"].failure
     assert failure.startswith("of the near onenearfar # Takes the last change of GPU hosts back")
+
+
+def test_only_playbooks_of_a_users_own_run_in_check_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    played: list[str] = []
+
+    def play(*_: object, checks: str = "") -> dict[str, HostResult]:
+        played.append(checks)
+        return {"gpu01": HostResult("gpu01", failure="it is refused")}
+
+    def driver(*folders: Path, password: str = "") -> LinuxDriver:
+        found = LinuxDriver("h", "root", password, optional_args={"device": "gpu01", "playbooks": folders})
+        monkeypatch.setattr(found, "variables", dict)
+        return found
+
+    monkeypatch.setattr("netkit.platforms.linux.driver._play", play)
+    assert check_together([driver(), driver(shipped_playbooks())]) == {}
+    assert played == []
+    found = check_together([driver(), driver(tmp_path)])
+    assert (played, {name: str(error) for name, error in found.items()}) == (
+        ["--check"],
+        {"gpu01": "gpu01: it is refused"},
+    )
+    with pytest.raises(DeviceError, match="different passwords"):
+        check_together([driver(password="one"), driver(password="other")])  # noqa: S106 (of nobody)
 
 
 def test_own_folders_that_cannot_be_copied_are_reported(tmp_path: Path) -> None:
