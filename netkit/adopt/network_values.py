@@ -63,12 +63,17 @@ def networks(survey: Survey, placement: Placement, catalog: Catalog, guesses: As
     ceilings = next((one.ceilings for one, _ in found if one.ends and one.ceilings), None)
     names = [one.name for one, _ in found]
     entries = tuple(
-        one.values(name if names.count(name) == 1 else one.first.name, hardware, ceilings, index, guesses)
+        one.values(name if names.count(name) == 1 else _name(one.first.name), hardware, ceilings, index, guesses)
         for index, (name, (one, hardware)) in enumerate(zip(names, found, strict=True))
     )
     by_name = {switch.name: hardware for one, hardware in found for switch in one.switches}
     unattached = sum(len(one.ends) for (one, _), entry in zip(found, entries, strict=True) if "hosts" not in entry)
     return FoundNetworks(entries, by_name, ceilings, unattached)
+
+
+def _name(text: str) -> str:
+    """The text as a name of an intent; empty if it has no letter or digit."""
+    return ODD.sub("-", text)[:MOST_LETTERS].strip("-")
 
 
 def _groups(survey: Survey, guesses: Assumptions) -> Iterator[tuple[SurveyedSwitch, ...]]:
@@ -128,7 +133,7 @@ class _Network:
 
     def with_unnamed(self) -> "_Network":
         """Find the ports of hosts that no description names by the rule that those of the others follow."""
-        first = self.first_number(self.ceilings) if self.ceilings else None
+        first = self.first_number(self.ceilings) if self.ends and self.ceilings else None
         if self.ceilings is None or first is None:
             return self
         hosts = [
@@ -163,8 +168,7 @@ class _Network:
     def name(self) -> str:
         both = zip(self.first.name, self.switches[-1].name, strict=False)
         shared = "".join(one for one, _ in takewhile(lambda letters: letters[0] == letters[1], both))
-        name = self.first.existing.pair_name or shared.rstrip("0123456789-_.")
-        return name if NAME.fullmatch(name) else "network"
+        return _name(self.first.existing.pair_name or shared.rstrip("0123456789-_.")) or "network"
 
     @cached_property
     def between(self) -> ExistingLag | None:
@@ -429,10 +433,8 @@ class _Network:
             if has_hosts and set(one.ports) & self._ports_of_hosts:
                 continue
             words = [one.name.partition(":")[0], *one.ports, "server"]
-            offered = (
-                ODD.sub("-", "-".join(words[:count])).strip("-")[:MOST_LETTERS] for count in range(1, len(words) + 1)
-            )
-            name = next((one for one in offered if NAME.fullmatch(one) and one not in names), f"server{len(names)}")
+            offered = (_name("-".join(words[:count])) for count in range(1, len(words) + 1))
+            name = next((one for one in offered if one and one not in names), f"server{len(names)}")
             names.add(name)
             own: Values = {
                 "name": name,

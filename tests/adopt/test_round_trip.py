@@ -492,6 +492,20 @@ def test_descriptions_at_networks_may_not_name_a_host(network: Callable[..., Val
     assert {(one["devices"], "description" in one["path"]) for one in found.leave} == {("role=storage", True)}
 
 
+def test_networks_of_switches_with_dots_have_names() -> None:
+    entry, words = storage(), ("st", "x", "oob")
+    networks = [another(entry, number) | {"name": word} for number, word in enumerate(words, 1)]
+    for one in networks:
+        one["switches"]["names"] = [f"RZ1.{one['name']}-{number}" for number in (1, 2)]
+    found = adopted_whole("again", files_of(small(small_values({"networks": networks}))), {}, Path())
+    assert {one.name: one.role for one in found.proposal.intent.networks} == {
+        "RZ1-oob": "oob",
+        "RZ1-st": "storage",
+        "RZ1-x": "storage",
+    }
+    assert (found.unread, found.leave, found.remaining) == ({}, (), {})
+
+
 def first_port(fabric: Fabric, host: str) -> str:
     return next(port.name for one in fabric.switches if one.access for port in one.access.ports if port.peer == host)
 
@@ -514,7 +528,7 @@ def another(entry: Values, number: int) -> Values:
     switches |= {"management": f"192.0.2.{240 + 4 * number}"}
     vlans = [{"number": first, "prefix": f"10.2{number}1.0.0/24"}]
     values = {key: one for key, one in entry.items() if key not in {"hosts", "servers", "routes"}}
-    return {**values, "name": f"net{'-ab'[number]}", "switches": switches, "vlans": vlans}
+    return {**values, "name": f"net{'-abc'[number]}", "switches": switches, "vlans": vlans}
 
 
 def swapped(text: str) -> str:
