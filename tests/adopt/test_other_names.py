@@ -179,7 +179,6 @@ ITS_OWN = {
 IPV4_ONLY = "the lists of allow are of IPv4: over IPv6 everyone would still reach the switches"
 
 
-@pytest.mark.in_turn("platform")
 @pytest.mark.parametrize("platform", RELEASES)
 @pytest.mark.parametrize("name", ["MINE", "NETKIT-MANAGEMENT"])
 def test_a_list_that_an_intent_cannot_have_is_listed(platform: str, name: str) -> None:
