@@ -31,6 +31,8 @@ def _of_plan(intent: Intent, plan: NetworkPlan, media: Mapping[str, Media]) -> I
         message = f"{len(given.names)} names for {count} {'switches' if given.pair else 'switch'}"
         yield Problem(message, "name each once", (*path, "switches", "names"))
         return
+    for message in filter(None, map(platform.wrong_name, given.names)):
+        yield Problem(message, "use hyphens or dots", (*path, "switches", "names"))
     if given.pair and not (given.management and intent.management):
         message = "each switch of a pair needs the management address of the other, should the links between them fail"
         yield Problem(message, "give switches.management, and management with pool and gateway", (*path, "switches"))

@@ -80,6 +80,7 @@ def fabric(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str
     """Yield the problems that only show on the whole fabric."""
     yield from _duplicates(designed, hardware, renamed)
     yield from _names_in_clusters(designed, hardware.intent)
+    yield from _host_name(designed, hardware.intent)
     yield from _headroom(designed, hardware.intent)
     if hardware.intent.lossless.headroom:
         yield from _given_headroom(designed)
@@ -160,6 +161,14 @@ def _names_in_clusters(designed: Fabric, intent: Intent) -> Iterator[Problem]:
             path = next((path for path in paths if path[0] in {"tables", "units"}), paths[0])
             message = f"{other} and {host.name} are one node in Kubernetes, whose names are lower-case"
             yield Problem(message, "rename one of them", path)
+
+
+def _host_name(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+    """Yield the first name that its switch does not accept as host name."""
+    for switch in designed.switches:
+        if message := PLATFORMS[switch.platform].wrong_name(switch.name):
+            yield Problem(message, "use hyphens or dots", _names_path(designed, intent)(switch.name))
+            return
 
 
 def _names_path(designed: Fabric, intent: Intent) -> Callable[[str], Path]:

@@ -90,6 +90,8 @@ class Platform:
     longest_restoration_ms: int | None = None
     reserved_vlans: range = range(0)
     """VLAN IDs the NOS reserves for internal use."""
+    refused_mark: str = ""
+    """A character of names that it does not accept in its host name."""
     ignored: tuple[Ignored, ...] = ()
     management_port: str = "eth0"
     loopback_port: str = "lo"
@@ -113,6 +115,12 @@ class Platform:
     def missing_lossless(self) -> tuple[str, ...]:
         """Features a lossless fabric requires and the NOS does not support."""
         return tuple(feature for feature in LOSSLESS_FEATURES if self.lacks(feature))
+
+    def wrong_name(self, name: str) -> str:
+        """Why no switch can have this name; empty if one can."""
+        is_wrong = self.refused_mark and self.refused_mark in name
+        why = f"it accepts no {self.refused_mark} in host names"
+        return f"{name} cannot be the name of a switch with {self.title}: {why}" if is_wrong else ""
 
     def lacks(self, feature: str) -> bool:
         return not self.capabilities[feature].is_available

@@ -39,7 +39,9 @@ def with_own_numbers(values: Values, chance: random.Random) -> Values:
         if table != "nics"
     }
     names = [row["name"] for row in rows["devices"]]
-    others = [f"{chance.choice(WORDS)}-{number * 7 + 3}{chance.choice('abc')}" for number in range(len(names))]
+    has_nvue = "nvue" in {switch.platform for switch in fabric.switches}
+    words = [word for word in WORDS if "_" not in word] if has_nvue else WORDS
+    others = [f"{chance.choice(words)}-{number * 7 + 3}{chance.choice('abc')}" for number in range(len(names))]
     chance.shuffle(others)
     renamed = dict(zip(names, others, strict=True))
     for role in ("leaf", "spine", "core"):

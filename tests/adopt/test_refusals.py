@@ -189,3 +189,13 @@ def test_files_without_ports_are_listed_with_the_reason() -> None:
         "spare": "no port is configured on it",
         "pdu": "it has no file of a known platform",
     }
+
+
+def test_a_name_that_its_nos_does_not_accept_is_refused() -> None:
+    fabric = intents.fabric(intents.on_platform("nvue", RELEASES["nvue"]))
+    files = {
+        name.replace("leaf0", "leaf_0"): {file: text.replace("leaf0", "leaf_0") for file, text in own.items()}
+        for name, own in files_of(fabric).items()
+    }
+    with pytest.raises(AdoptError, match=r"leaf_01 cannot be the name of a switch with NVIDIA Cumulus Linux"):
+        adopted("again", files, {}, Path())

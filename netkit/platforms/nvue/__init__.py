@@ -28,6 +28,8 @@ PLATFORM = Platform(
     port_name=port_name,
     # Cumulus Linux user guide, VLAN-aware bridge mode, Reserved VLAN Range: changing it restarts switchd.
     reserved_vlans=range(3725, 4000),
+    # Cumulus Linux user guide, Switch Settings, Hostname.
+    refused_mark="_",
     renders_access=True,
     ignored=(
         Ignored("lossless.headroom", "NVUE computes headroom from the cable length"),

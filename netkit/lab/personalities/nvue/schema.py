@@ -19,6 +19,7 @@ MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 PEERLINK = "peerlink"
 SVI = re.compile(r"vlan[1-9]\d{0,3}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}")
+HOSTNAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?")
 TYPES = {"eth0": "eth", "lo": "loopback", PEERLINK: "peerlink", PEER_INTERFACE: "sub"}
 RESERVED = frozenset({"auto", "none", "null", "any", "all"})
 VRFS = ("default", "mgmt")
@@ -97,6 +98,7 @@ def _matching(description: str, is_valid: Callable[[str], object]) -> NvueLeafKi
 KINDS = {
     "text": _matching("printable text", lambda value: value and value.isprintable()),
     "name": _matching("a name", lambda value: NAME.fullmatch(value) and value not in RESERVED),
+    "hostname": _matching("a host name", HOSTNAME.fullmatch),
     "secret": _matching("printable text", lambda value: value and value.isprintable()),
     "address": _matching("an IPv4 address", _is_address),
     "prefix": _matching("an IPv4 address with its length", _is_prefix),
