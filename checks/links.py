@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from netkit.design import Host, Switch
 from netkit.design.fabric import CableEnd
 from netkit.facts import Absent
-from netkit.facts.device import Interface, Neighbor
+from netkit.facts.device import Interface, Neighbor, without_domain
 from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip, warn
 from netkit.judge.outage import is_by_switch, last_outage
 
@@ -274,17 +274,12 @@ def _owners(context: CheckContext) -> Mapping[str, CableEnd]:
     return owners
 
 
-def _system(context: CheckContext, neighbor: Neighbor) -> str:
-    """The name of a device, which may be announced with its domain."""
-    return neighbor.system if context.fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
-
-
 def _end(context: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEnd]) -> CableEnd:
     """Identify a neighbour: a NIC by its MAC address, others by system name and port."""
     owner = owners.get(neighbor.port.lower())
     if owner is not None:
         return owner
-    system = _system(context, neighbor)
+    system = without_domain(neighbor.system, context.fabric.device)
     seen = context.devices.get(system)
     if seen is not None and neighbor.port in seen.cabled:
         return CableEnd(system, neighbor.port)
@@ -322,7 +317,7 @@ def rails(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
                 name, f"the NIC of rail {nic.rail} {there}, not in slot {nic.pci}", "see the host model's PCI list"
             )
             continue
-        systems = [_system(context, one) for one in neighbors.get(name, ()) if one.system]
+        systems = [without_domain(one.system, context.fabric.device) for one in neighbors.get(name, ()) if one.system]
         if not systems:
             yield skip(name, "no leaf announces itself there")
         elif nic.leaf not in systems:

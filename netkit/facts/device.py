@@ -1,6 +1,6 @@
 """Facts of one device, and why some are missing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
 from netkit.facts.counter import Counters
@@ -86,6 +86,16 @@ class Neighbor:
     description: str = ""
     """The port description, often the interface name if the ID is a MAC address."""
     age_s: float | None = None
+
+
+def without_domain(name: str, find: Callable[[str], object]) -> str:
+    """Return the device that a name stands for, perhaps with its domain; if none is found, all before the first dot.
+
+    Names of devices may have dots too: RZ1.leaf01.example.com is leaf01.example.com of no RZ1, but RZ1.leaf01.
+    """
+    labels = name.split(".")
+    names = (".".join(labels[:count]) for count in range(len(labels), 0, -1))
+    return next(filter(find, names), labels[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netkit.design import Fabric, Host, Nic
+from netkit.facts.device import without_domain
 from netkit.facts.snapshot import Trial
 from netkit.intent.model import Thresholds
 from netkit.judge.trial import COLLECTIVE, LEAST_TRANSFER_BYTES, RING, TRANSFER, line_gbps, measured
@@ -130,7 +131,7 @@ class NicFinder:
         self._devices = tuple(dict.fromkeys(one.nic for one in foreign))
 
     def _host(self, end: str) -> Host | None:
-        return self._hosts.get(end) or self._hosts.get(end.partition(".")[0])
+        return self._hosts.get(without_domain(end, self._hosts.get))
 
     def _is_foreign(self, trial: Trial) -> bool:
         return len(trial.ends) > 1 and not any(end in self.places or self._host(end) for end in trial.ends)

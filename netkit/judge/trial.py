@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from netkit.design import Fabric, Host, Nic
 from netkit.design.layout import nic_distance
+from netkit.facts.device import without_domain
 from netkit.facts.snapshot import Collective, Stream, Trial
 
 COLLECTIVE, TRANSFER, LOAD = "nccl-tests", "perftest", "iperf3"
@@ -57,16 +58,13 @@ def line_gbps(fabric: Fabric, trial: Trial) -> int:
 def nic_of(fabric: Fabric, trial: Trial, end: int) -> tuple[Host, Nic] | None:
     """One end of a run as designed: by the address of its NIC, or by host and device."""
     name = trial.ends[end] if len(trial.ends) > end else ""
+    owner = without_domain(name, fabric.device)
     for host in fabric.hosts:
         for nic in host.nics:
-            is_device = _is_host(host, name) and trial.nic and trial.nic in {nic.rdma, nic.interface}
+            is_device = host.name == owner and trial.nic and trial.nic in {nic.rdma, nic.interface}
             if nic.address == name or is_device:
                 return host, nic
     return None
-
-
-def _is_host(host: Host, name: str) -> bool:
-    return host.name in {name, name.partition(".")[0]}
 
 
 def place_of(fabric: Fabric, trial: Trial, end: int = 0) -> tuple[str, str]:
@@ -75,7 +73,8 @@ def place_of(fabric: Fabric, trial: Trial, end: int = 0) -> tuple[str, str]:
     if found:
         return found[0].name, found[1].interface
     name = trial.ends[end] if len(trial.ends) > end else ""
-    return next((host.name for host in fabric.hosts if _is_host(host, name)), ""), ""
+    host = fabric.device(without_domain(name, fabric.device))
+    return host.name if isinstance(host, Host) else "", ""
 
 
 def distance(fabric: Fabric, trial: Trial) -> str:

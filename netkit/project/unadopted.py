@@ -12,6 +12,7 @@ from netkit.access.secrets import SecretStore
 from netkit.access.settings import PlatformName
 from netkit.errors import ConfigError, Problem, UsageError
 from netkit.facts import Absent, Facts
+from netkit.facts.device import without_domain
 from netkit.intent import csv_table
 from netkit.intent.complaint import problem
 from netkit.intent.scalars import DottedName
@@ -147,7 +148,7 @@ def cables(facts: Mapping[str, Facts]) -> Iterator[dict[str, str]]:
     for name, one in facts.items():
         for port, neighbors in {} if isinstance(one.neighbors, Absent) else one.neighbors.items():
             for neighbor in neighbors[:1]:
-                system = neighbor.system if neighbor.system in facts else neighbor.system.partition(".")[0]
+                system = without_domain(neighbor.system, facts.get)
                 known = (aliases.get((system, one)) for one in (neighbor.port, neighbor.description))
                 far = system, next(filter(None, known), neighbor.port)
                 if all(far):

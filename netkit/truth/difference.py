@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.facts import Absent, Snapshot
-from netkit.facts.device import Facts, Neighbor
+from netkit.facts.device import Facts, Neighbor, without_domain
 from netkit.truth.wanted import Ref, Wanted, wanted
 
 PortEnd = tuple[str, str]
@@ -182,7 +182,7 @@ def _end(
     """Identify a neighbour: a NIC by its MAC address, others by system name and port."""
     if neighbor.port.lower() in macs:
         return macs[neighbor.port.lower()]
-    system = neighbor.system if fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
+    system = without_domain(neighbor.system, fabric.device)
     return ports.get((system, neighbor.port)) or ports.get((system, neighbor.description))
 
 

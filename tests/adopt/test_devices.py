@@ -66,14 +66,17 @@ def test_neighbours_become_cables() -> None:
                 "Ethernet0": (Neighbor("gpu01.example.com", "b8:3f:d2:00:00:01", "rail0"), Neighbor("old", "swp1")),
                 "Ethernet4": (Neighbor("spine01", "swp1s0"),),
                 "Ethernet8": (Neighbor("", "swp9"),),
+                "Ethernet12": (Neighbor("RZ1.spine03.dc1.example.com", "etp9"),),
             },
         ),
+        "RZ1.spine03": Facts(interfaces={"Ethernet9": Interface(alias="etp9")}),
         "spine01": Facts(neighbors={"swp1s0": (Neighbor("leaf01", "etp1a"),)}),
         "spine02": Facts(neighbors=Absent("lldpd does not run")),
     }
     assert [tuple(row.values()) for row in cables(facts)] == [
         ("leaf01", "Ethernet0", "gpu01", "b8:3f:d2:00:00:01"),
         ("leaf01", "Ethernet4", "spine01", "swp1s0"),
+        ("leaf01", "Ethernet12", "RZ1.spine03", "Ethernet9"),
         ("spine01", "swp1s0", "leaf01", "Ethernet0"),
     ]
 

@@ -7,6 +7,8 @@ from netkit.facts import Snapshot
 from netkit.facts.snapshot import Collective, Stream, Transfer, Trial
 from netkit.intent.model import Thresholds
 from netkit.judge import CheckContext
+from netkit.judge.straggler import NicFinder
+from netkit.judge.trial import place_of
 from netkit.platforms.linux.acceptance import results as read
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric
@@ -132,6 +134,15 @@ def test_ends_are_identified_by_host_and_device_too() -> None:
     assert said(given(stranger), "acceptance.transfers") == [
         ("fail", "", "", "ib_write_bw from pod-7 to pod-8: 300 of 400 Gb/s, 75 %")
     ]
+
+
+def test_hosts_with_dots_in_their_names_are_identified_with_their_domain() -> None:
+    built = fabric(units=[{"unit": 1, "hosts": 2, "host_names": {1: "RZ1.gpu01", 2: "RZ1.gpu02"}}])
+    trial = transfer(300.0, ends=("RZ1.gpu01.example.com", "RZ1.gpu02"), nic=NIC.rdma)
+    assert place_of(built, trial) == ("RZ1.gpu01", "rail0")
+    assert place_of(built, replace(trial, nic=""), 1) == ("RZ1.gpu02", "")
+    nics = [nic.address for host in built.hosts for nic in host.nics[:1]]
+    assert list(NicFinder(built, [trial]).nics(trial)) == nics
 
 
 def test_a_latency_is_compared_with_pairs_of_equal_distance() -> None:

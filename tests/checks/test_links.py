@@ -110,10 +110,11 @@ def test_cables_are_verified_by_name_by_address_and_by_alias() -> None:
     assert said(found, "links.rails") == []
 
 
-def test_names_with_dots_are_not_cut() -> None:
+@pytest.mark.parametrize("domain", ["", ".example", ".dc1.example.com"])
+def test_names_with_dots_are_not_cut(domain: str) -> None:
     rows = [{"role": "leaf", "unit": 1, "rail": rail, "name": f"RZ1.leaf{rail}"} for rail in (0, 1)]
     built = fabric(tables={"devices": rows})
-    seen = {f"rail{rail}": (Neighbor(f"RZ1.leaf{rail}", "swp1s0"),) for rail in (0, 1)}
+    seen = {f"rail{rail}": (Neighbor(f"RZ1.leaf{rail}{domain}", "swp1s0"),) for rail in (0, 1)}
     cards = {nic.interface: NicFacts(nic.interface, nic.pci) for nic in GPU.nics}
     found = scene(built, observation("gpu01", Facts(neighbors=seen, nics=cards, interfaces={})))
     assert said(found, "links.cabling") == []

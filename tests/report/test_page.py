@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from netkit.facts import Facts
+from netkit.facts.device import Neighbor
 from netkit.judge import Verdict
 from netkit.report.page import Reported, Series, Tally, Trends, document, page, page_json
 from netkit.report.page.frame import asset
+from netkit.report.page.port import DesignedPort, rows
 from netkit.report.page.table import column, cut, rounded, table
 from netkit.serve import api
 from tests import intents
+from tests.judge.scenes import fabric as scenes_fabric
+from tests.judge.scenes import observation, scene
 from tests.report.seen import (
     HOSTILE,
     LONG,
@@ -32,6 +37,14 @@ from tests.report.seen import (
 
 TALLY = Tally("run01", 1.0, Verdict.WARN, 0, 1, 0, 90, 0)
 SERIES = Series("leaf01", "swp1s0/1", "rx_dbm", ((1.0, -2.0), (2.0, -3.0)))
+
+
+@pytest.mark.parametrize(("system", "shown"), [("RZ1.leaf01.example.com", None), ("RZ1.leaf02", "RZ1.leaf02")])
+def test_a_neighbour_is_the_designed_one_with_its_domain_too(system: str, shown: str | None) -> None:
+    seen = observation("gpu01", Facts(neighbors={"rail0": (Neighbor(system, "swp1s0"),)}))
+    place = DesignedPort("rail0", "rail", "RZ1.leaf01", "swp1s0", 400.0)
+    (row,) = rows(scene(scenes_fabric(), seen).devices["gpu01"], (place,), ())
+    assert (row["neighbor"], row["neighbor_port"]) == (shown, None)
 
 
 class Elements(HTMLParser):

@@ -15,6 +15,7 @@ from netkit.facts.snapshot import Observation
 from netkit.project.project import Project
 from netkit.truth import reading, source
 from netkit.truth.difference import of_fabric, of_snapshot
+from tests import intents
 from tests.command import ROOT, Done, run
 from tests.truth.stand_in import TOKEN, NetBox, served
 from tests.truth.test_export import api_of, point_to
@@ -28,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "fabric"
 
 
-def snapshot_of(fabric: Fabric) -> Snapshot:
+def snapshot_of(fabric: Fabric, domain: str = "") -> Snapshot:
     """A snapshot of a fabric that runs as intended; NICs announce their MAC addresses."""
     ends = of_fabric(fabric)
     macs = {
@@ -38,7 +39,7 @@ def snapshot_of(fabric: Fabric) -> Snapshot:
     }
     heard: dict[str, dict[str, tuple[Neighbor, ...]]] = {name: {} for name in fabric.names}
     for (device, port), peer in ends.peers.items():
-        heard[device][port] = (Neighbor(peer[0], macs.get(peer, peer[1])),)
+        heard[device][port] = (Neighbor(f"{peer[0]}{domain}", macs.get(peer, peer[1])),)
     ports: dict[str, dict[str, Interface]] = {name: {} for name in fabric.names}
     for (device, port), mac in macs.items():
         ports[device][port] = Interface(mac=mac)
@@ -74,6 +75,12 @@ def test_a_fabric_that_runs_as_intended_agrees(folder: Path) -> None:
         "netbox, the intent of brownfield and the running fabric agree\n",
         "",
     )
+
+
+def test_neighbours_are_known_by_names_with_dots_and_a_domain() -> None:
+    names = {"leaf": "RZ1.leaf{number}", "spine": "RZ1.spine{number}", "host": "RZ1.gpu{number}"}
+    fabric = intents.fabric(intents.values({"names": names}))
+    assert of_snapshot(fabric, snapshot_of(fabric, ".dc1.example.com")).peers == of_fabric(fabric).peers
 
 
 def test_a_swapped_cable_and_another_chassis_are_rows(folder: Path) -> None:

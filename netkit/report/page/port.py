@@ -8,6 +8,7 @@ from netkit.design import Host, Port, Switch
 from netkit.design.fabric import Link
 from netkit.facts import COUNTERS, Absent, Facts
 from netkit.facts.counter import place
+from netkit.facts.device import without_domain
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.facts.qos import Ecn, PortQos
 from netkit.judge import DeviceContext
@@ -125,7 +126,7 @@ def _neighbor(facts: Facts, place: DesignedPort) -> Row:
     if not found:
         return {} if isinstance(facts.neighbors, Absent) else {"neighbor_seen": False}
     label = found[0].description if ":" in found[0].port and found[0].description else found[0].port
-    is_peer = place.peer in {found[0].system, found[0].system.partition(".")[0]}
+    is_peer = place.peer == without_domain(found[0].system, lambda one: one == place.peer)
     system = None if is_peer else name(found[0].system)
     return {
         "neighbor_seen": True,
