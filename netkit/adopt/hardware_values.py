@@ -245,8 +245,8 @@ class HardwareSearch:
         if chosen is None:
             chosen = next(iter(fitting), model.splits[0])
         if not speeds:
-            towards = f"hosts of {self._unit_text(unit)}" if unit else "lower devices"
-            towards = towards if side == "down" else "higher switches"
+            lower = f"hosts of {self._unit_text(unit)}" if unit else "lower devices"
+            towards = lower if side == "down" else "higher switches"
             self.guesses.add(
                 "switches", f"{role}: {chosen.mode} for ports to {towards}; no configuration has their speed"
             )

@@ -91,7 +91,7 @@ class Platform:
     reserved_vlans: range = range(0)
     """VLAN IDs the NOS reserves for internal use."""
     refused_mark: str = ""
-    """A character of names that it does not accept in its host name."""
+    """A character of names that its vendor advises against in host names."""
     ignored: tuple[Ignored, ...] = ()
     management_port: str = "eth0"
     loopback_port: str = "lo"
@@ -117,9 +117,9 @@ class Platform:
         return tuple(feature for feature in LOSSLESS_FEATURES if self.lacks(feature))
 
     def wrong_name(self, name: str) -> str:
-        """Why no switch can have this name; empty if one can."""
+        """Why no switch should have this name; empty if one may."""
         is_wrong = self.refused_mark and self.refused_mark in name
-        why = f"it accepts no {self.refused_mark} in host names"
+        why = f"its vendor advises against {self.refused_mark} in host names"
         return f"{name} cannot be the name of a switch with {self.title}: {why}" if is_wrong else ""
 
     def lacks(self, feature: str) -> bool:

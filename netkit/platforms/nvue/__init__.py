@@ -28,7 +28,7 @@ PLATFORM = Platform(
     port_name=port_name,
     # Cumulus Linux user guide, VLAN-aware bridge mode, Reserved VLAN Range: changing it restarts switchd.
     reserved_vlans=range(3725, 4000),
-    # Cumulus Linux user guide, Switch Settings, Hostname.
+    # Cumulus Linux user guide, quick start: no underscores in the host name. Not tried on a switch.
     refused_mark="_",
     renders_access=True,
     ignored=(
