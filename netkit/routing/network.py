@@ -376,6 +376,7 @@ class FamilyNetwork:
     # Routes
 
     def _tables(self, state: NetworkState) -> _Tables:
+        state = replace(state, phases=dict(state.phases))  # kept for the next state, while the caller's may change
         last = self._last
         if last is not None:
             changed = self._changed(last.state, state)

@@ -653,6 +653,16 @@ def test_consecutive_states_equal_states_evaluated_alone(
         assert network.outlook(state) == Network(cabling(), routers, hosts).outlook(state)
 
 
+def test_a_state_is_compared_with_the_one_before_as_that_was_when_asked_for() -> None:
+    """The search for an order goes on with the same mapping."""
+    routers, hosts = variants()
+    network, phases = Network(cabling(), routers, hosts), dict[str, int]()
+    for name in ("leaf1", "leaf2"):
+        network.outlook(NetworkState(phases))
+        phases[name] = 3
+    assert network.outlook(NetworkState(phases)) == Network(cabling(), routers, hosts).outlook(NetworkState(phases))
+
+
 CHANGES: tuple[Callable[[Router], Router], ...] = (
     lambda one: replace(one, neighbors=one.neighbors[1:], external=one.external[1:]),
     lambda one: replace(one, neighbors=one.neighbors[::-1], max_paths=2),
