@@ -190,6 +190,33 @@ def test_the_second_run_changes_nothing_and_prints_only_what_it_cannot_read(mach
     assert machine.run("--check").returncode == 0
 
 
+OPTIONS = {"trust": ["--trust"], "pfc": ["--pfc"], "bw": ["-p", "-s", "-t"]}
+"""By what differs, the options that write it."""
+
+
+@pytest.mark.parametrize("different", [[], ["pfc"], ["bw"], ["trust"], ["pfc", "bw"], ["trust", "pfc", "bw"]])
+@pytest.mark.parametrize("machine", ["mlnx_qos"], indirect=True)
+def test_one_call_of_mlnx_qos_writes_all_of_a_rail_that_differs(
+    machine: Machine, different: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that is as intended is read once a rail; a call takes long on a real NIC."""
+    machine.run()
+    state = copy.deepcopy(machine.state)
+    machine.state["rail0"] |= {key: nic_shims.FRESH[key] for key in different}
+    calls: list[list[str]] = []
+    answer = nic_shims.mlnx_qos
+
+    def recorded(nic: nic_shims.Nic, args: list[str]) -> None:
+        calls.append(args[::2])
+        answer(nic, args)
+
+    monkeypatch.setattr(nic_shims, "mlnx_qos", recorded)
+    assert machine.run().returncode == 0
+    assert machine.state == state
+    assert [one for one in calls if one] == [[option for key in different for option in OPTIONS[key]]] * bool(different)
+    assert calls.count([]) == len(PCI) + bool(different)
+
+
 def test_adaptive_routing_is_forced_where_switches_use_it(machine: Machine) -> None:
     """Without forcing, the firmware uses it only where both ends of a queue pair negotiated it."""
     adaptive = {"adaptive_routing": True}
