@@ -183,7 +183,7 @@ class Hosts(Strict):
         "eno1", description="interface outside the fabric, which NCCL uses to bootstrap"
     )
     table_base: int = Field(100, ge=1, le=200, description="routing table of rail 0; rail k uses table_base + k")
-    nic: NicIntent = Field(NicIntent(), description="QoS settings that other software sets on the NICs")
+    nic: NicIntent = Field(NicIntent.model_construct(), description="QoS settings that other software sets on the NICs")
 
 
 RailMode = Literal["sriov", "host-device", "macvlan", "spectrum-x"]
@@ -227,7 +227,9 @@ class ClusterIntent(Strict):
         None, description="domain that the cluster appends to host names, such as example.net"
     )
     image: Image = Field("nccl-tests:latest", description="image with nccl-tests, for acceptance jobs")
-    steering: SteeringIntent = Field(SteeringIntent(), description="when findings of checks keep jobs off a node")
+    steering: SteeringIntent = Field(
+        SteeringIntent.model_construct(), description="when findings of checks keep jobs off a node"
+    )
 
 
 class KubernetesIntent(ClusterIntent):
@@ -370,14 +372,16 @@ class HeadroomIntent(Strict):
 class Lossless(Strict):
     """The lossless profile, from which the settings of both switches and hosts are derived."""
 
-    roce: Roce = Field(Roce(), description="the RDMA class")
-    cnp: Cnp = Field(Cnp(), description="congestion notification packets")
-    best_effort: BestEffort = Field(BestEffort(), description="everything else")
+    roce: Roce = Field(Roce.model_construct(), description="the RDMA class")
+    cnp: Cnp = Field(Cnp.model_construct(), description="congestion notification packets")
+    best_effort: BestEffort = Field(BestEffort.model_construct(), description="everything else")
     ecn: dict[int, EcnIntent] = Field(
         default_factory=dict, description="by port speed in Gb/s; default: 3 µs and 30 µs at line rate"
     )
     headroom: dict[int, HeadroomIntent] = Field(default_factory=dict, description="by port speed in Gb/s")
-    watchdog: WatchdogIntent = Field(WatchdogIntent(), description="PFC watchdog, which frees queues that stay paused")
+    watchdog: WatchdogIntent = Field(
+        WatchdogIntent.model_construct(), description="PFC watchdog, which frees queues that stay paused"
+    )
     pool_percent: int = Field(90, ge=1, le=99, description="share of the packet buffer for the lossless class")
 
 
@@ -412,7 +416,7 @@ class RoutingIntent(Strict):
     )
     connect_s: int = Field(10, ge=1, le=240, description="seconds between two connection attempts")
     max_paths: int = Field(64, ge=1, le=128, description="equal-cost paths that may share the traffic of one route")
-    bfd: BfdIntent = Field(BfdIntent(), description="BFD, which detects silent link failures")
+    bfd: BfdIntent = Field(BfdIntent.model_construct(), description="BFD, which detects silent link failures")
     static: tuple[StaticRouteIntent, ...] | None = Field(
         None, description="static routes; with a list, even an empty one, netkit removes all others of the default VRF"
     )
@@ -875,24 +879,26 @@ class Intent(Strict):
     switches: Switches = Field(description="models, platforms and breakouts by tier")
     hosts: Hosts = Field(description="model and settings of the GPU hosts")
     units: tuple[Unit, ...] = Field(min_length=1, description="the installed units")
-    clusters: Clusters = Field(Clusters(), description="Kubernetes and Slurm clusters on the hosts")
+    clusters: Clusters = Field(Clusters.model_construct(), description="Kubernetes and Slurm clusters on the hosts")
     cables: Cables = Field(description="media and lengths by kind of link")
     pools: Pools = Field(description="addresses and AS numbers")
     management: Management | None = Field(None, description="out-of-band addresses of the switches")
-    lossless: Lossless = Field(Lossless(), description="classes, ECN, PFC watchdog, buffers")
-    routing: RoutingIntent = Field(RoutingIntent(), description="BGP and BFD")
+    lossless: Lossless = Field(Lossless.model_construct(), description="classes, ECN, PFC watchdog, buffers")
+    routing: RoutingIntent = Field(RoutingIntent.model_construct(), description="BGP and BFD")
     networks: tuple[NetworkIntent, ...] = Field(
         (), description="networks beside the rails: storage, front-end, out-of-band"
     )
     external: tuple[External, ...] = Field((), description="peers outside the fabric, such as providers")
-    services: ServicesIntent = Field(ServicesIntent(), description="NTP, DNS, syslog, SNMPv3, login")
-    names: Names = Field(Names(), description="name patterns")
-    firmware: Firmware = Field(Firmware(), description="approved versions of NICs and modules; read by checks only")
-    thresholds: Thresholds = Field(Thresholds(), description="limits at which a check warns or fails")
+    services: ServicesIntent = Field(ServicesIntent.model_construct(), description="NTP, DNS, syslog, SNMPv3, login")
+    names: Names = Field(Names.model_construct(), description="name patterns")
+    firmware: Firmware = Field(
+        Firmware.model_construct(), description="approved versions of NICs and modules; read by checks only"
+    )
+    thresholds: Thresholds = Field(Thresholds.model_construct(), description="limits at which a check warns or fails")
     overrides: dict[str, Override] = Field(
         default_factory=dict, description="differing settings of single devices, by name or glob"
     )
-    tables: Tables = Field(Tables(), description="names and numbers of your own, for many devices")
+    tables: Tables = Field(Tables.model_construct(), description="names and numbers of your own, for many devices")
     leave: tuple[Annotated[PathRuleIntent, ShortForm("path")], ...] = Field(
         (),
         description="parts that netkit neither compares nor changes: a path, or an entry with path and devices",
