@@ -11,9 +11,7 @@ from netkit.errors import Problem, RenderError
 from netkit.platforms import HOSTS, PLATFORMS, registry
 from netkit.platforms.object_names import owned, renamed
 from netkit.platforms.ownership import OWN_RULES, rules_text, static_routes
-from netkit.render import kubernetes, slurm
 from netkit.render.engine import Engine
-from netkit.render.job import job_artifacts
 from netkit.render.output import Artifact, Rendered
 
 
@@ -62,17 +60,22 @@ def render_clusters(
     With `extra` also the user's own; with `jobs` also acceptance jobs, which are not part of the cluster's state.
     """
     for cluster in clusters:
-        artifacts = tuple(_of_cluster(fabric, cluster))
-        shown = (*artifacts, *(job_artifacts(fabric, cluster) if jobs else ()))
-        files = {one.file: engine.render(one.template, one.context, cluster.kind) for one in shown}
+        artifacts = tuple(_of_cluster(fabric, cluster, jobs=jobs))
+        files = {one.file: engine.render(one.template, one.context, cluster.kind) for one in artifacts}
         _add_extra(files, engine.extra_files(cluster.kind) if extra else {}, artifacts[0], engine, cluster.kind)
         yield Rendered(cluster.kind, files, {"role": "cluster", "platform": cluster.kind})
 
 
-def _of_cluster(fabric: Fabric, cluster: Cluster) -> Iterator[Artifact]:
+def _of_cluster(fabric: Fabric, cluster: Cluster, *, jobs: bool) -> Iterator[Artifact]:
+    from netkit.render import kubernetes, slurm  # noqa: PLC0415 (most fabrics have no cluster)
+    from netkit.render.job import job_artifacts  # noqa: PLC0415 (see above)
+
     if isinstance(cluster, KubernetesCluster):
-        return kubernetes.artifacts(fabric, cluster)
-    return slurm.artifacts(fabric, cluster)
+        yield from kubernetes.artifacts(fabric, cluster)
+    else:
+        yield from slurm.artifacts(fabric, cluster)
+    if jobs:
+        yield from job_artifacts(fabric, cluster)
 
 
 def inputs(fabric: Fabric, *, ztp: bool = False) -> Callable[[Switch | Host], Iterator[Artifact]]:
