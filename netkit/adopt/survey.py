@@ -10,10 +10,9 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, IP
 from netkit.errors import ConfigError
 from netkit.platforms import HOSTS, PLATFORMS
 from netkit.platforms.compare import MODELS
-from netkit.platforms.config import Files
+from netkit.platforms.config import VERSION, Files
 from netkit.platforms.existing import (
     EXISTING,
-    VERSION,
     ExistingHost,
     ExistingPort,
     ExistingSwitch,

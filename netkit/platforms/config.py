@@ -14,6 +14,8 @@ Path = tuple[str, ...]
 Config = Mapping[Path, str]
 Files = Mapping[str, str]
 """Name under which netkit renders a file → its text."""
+VERSION = "os-version"
+"""A file beside those of a switch that was read: the release it runs."""
 Tree: TypeAlias = dict[str, "Tree | str"]
 Expand = Callable[[Path, str], Iterable[str]]
 """(path, key) → the keys it expands to: some NOSes write `swp1-4` for four ports."""

@@ -17,8 +17,6 @@ from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.registry import Parts, optional
 
 T = TypeVar("T")
-VERSION = "os-version"
-"""A file beside those of a switch that was read: the release it runs."""
 LONGEST_NUMBER = 18
 """Digits; int() refuses thousands of them."""
 WIDEST = 64

@@ -12,9 +12,8 @@ from netkit.plan import Running, Unreachable
 from netkit.platforms import HOSTS
 from netkit.platforms.backup import joined, without_secrets
 from netkit.platforms.compare import MODELS
-from netkit.platforms.config import Files
+from netkit.platforms.config import VERSION, Files
 from netkit.platforms.driver import Reader, SessionState
-from netkit.platforms.existing import VERSION
 from netkit.project.connections import Connections
 from netkit.project.processes import Names, ProcessPool, divided
 from netkit.project.project import Feedback, Project

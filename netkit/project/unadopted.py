@@ -21,7 +21,7 @@ from netkit.observe import Collected, CollectOptions, Target, collect, target
 from netkit.platforms import HOSTS
 from netkit.platforms.backup import joined, separated, without_secrets
 from netkit.platforms.compare import MODELS
-from netkit.platforms.existing import VERSION
+from netkit.platforms.config import VERSION
 from netkit.platforms.secrets import masked_line
 from netkit.platforms.view import Viewer, ViewSubject
 from netkit.project.adopting import COLUMNS
