@@ -17,7 +17,7 @@ from netkit.errors import Problem, UsageError
 from netkit.fleet.deploying import FleetDeploying, LeftRunningError, RollOut, SitePart, Stopping
 from netkit.fleet.job import DeployWork, RehearseWork, ResumeWork, RollbackWork
 from netkit.plan import Plan
-from netkit.plan.intent_diff import approval as digest_of
+from netkit.plan.model import approval as digest_of
 from netkit.project.control import (
     deployer_signature,
     given_approval,

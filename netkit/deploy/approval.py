@@ -21,7 +21,7 @@ from netkit.access.settings import AccessModel
 from netkit.deploy.policy import ApprovalSettings
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
-from netkit.plan.intent_diff import approval as digest_of
+from netkit.plan.model import approval as digest_of
 from netkit.private import read_text, regular, without_secrets
 
 

@@ -30,7 +30,7 @@ from netkit.deploy.model import FAILED, Options
 from netkit.deploy.policy import HookSettings
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
-from netkit.plan.intent_diff import approval
+from netkit.plan.model import approval
 from netkit.private import without_secrets
 
 FORMAT = 1

@@ -1,7 +1,5 @@
 """The difference between two intents: what a change of the repository would change, without reading a device."""
 
-import hashlib
-import json
 from dataclasses import dataclass
 
 from netkit.design.numbering import RenumberedValue
@@ -43,15 +41,3 @@ class IntentDiff:
     def is_nothing(self) -> bool:
         """Whether no device and no cluster changes."""
         return not (self.plan.changed or self.added or self.removed or self.clusters)
-
-
-def approval(plan: Plan) -> str:
-    """A digest of what changes where, from what to what: equal for a predicted and for the actual plan.
-
-    A device that was edited by hand in between, or differs in anything else, makes it differ. So does what a plan takes
-    over: it has to be approved too.
-    """
-    changed = sorted((device.name, device.running_digest, device.intended_digest) for device in plan.changed)
-    taken = sorted((one.name, one.unexplained) for one in plan.unexplained) if plan.is_taking_over else []
-    approved = [plan.fabric, changed, taken] if taken else [plan.fabric, changed]
-    return hashlib.sha256(json.dumps(approved).encode()).hexdigest()[:32]

@@ -1,5 +1,7 @@
 """The parts of a plan: frozen, free of secrets, and the same after a round trip through a file."""
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -269,3 +271,15 @@ class Plan:
 
 def _together(*lists: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for items in lists for item in items))
+
+
+def approval(plan: Plan) -> str:
+    """A digest of what changes where, from what to what: equal for a predicted and for the actual plan.
+
+    A device that was edited by hand in between, or differs in anything else, makes it differ. So does what a plan takes
+    over: it has to be approved too.
+    """
+    changed = sorted((device.name, device.running_digest, device.intended_digest) for device in plan.changed)
+    taken = sorted((one.name, one.unexplained) for one in plan.unexplained) if plan.is_taking_over else []
+    approved = [plan.fabric, changed, taken] if taken else [plan.fabric, changed]
+    return hashlib.sha256(json.dumps(approved).encode()).hexdigest()[:32]

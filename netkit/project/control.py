@@ -18,7 +18,7 @@ from netkit.deploy.journal import refuse_used
 from netkit.deploy.policy import ApprovalSettings, DeployPolicy, Verb
 from netkit.errors import AccessError, PlanError, Problem, UsageError
 from netkit.plan import Plan
-from netkit.plan.intent_diff import approval as digest_of
+from netkit.plan.model import approval as digest_of
 from netkit.project.project import MODELS, PLAYBOOKS, TEMPLATES, Project, beside
 from netkit.project.revision import checked_out, configured
 from netkit.project.runs import runs_folder

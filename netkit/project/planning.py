@@ -2,32 +2,25 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit import plan as planning
-from netkit.deploy.resume import deployed, last_known
 from netkit.design.select import Device, select
-from netkit.errors import ConfigError, NetkitError, PlanError, Problem, UsageError
-from netkit.lab.folder import lab_folder
+from netkit.errors import ConfigError, PlanError, Problem, UsageError
 from netkit.plan import DevicePlan, Plan, Running, Unreachable, UnreadDevice, serial
 from netkit.plan.model import Step
 from netkit.platforms import HOSTS
 from netkit.platforms.backup import separated
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
-from netkit.platforms.config import Path as ConfigPath
 from netkit.private import read_text
 from netkit.project import comparing
-from netkit.project.against import at_revision
 from netkit.project.comparing import Read, Sides, Work
 from netkit.project.processes import Names
 from netkit.project.project import Project
 from netkit.project.rendering import intended, quietly
-from netkit.project.revision import commits_of
-from netkit.project.runs import runs_folder
 from netkit.render import Engine
 from netkit.report.plan_view import listed
 
@@ -103,7 +96,10 @@ def from_devices(
     `here` are the devices that can be reached from here, by default all. The order takes the others as they are
     intended, and those that could not be read as the last run left them.
     """
-    from netkit.project.reading import read  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
+    # Drivers, SSH and journals are slow to import, and files need none of them.
+    from netkit.deploy.resume import last_known  # noqa: PLC0415 (see above)
+    from netkit.project.reading import read  # noqa: PLC0415 (see above)
+    from netkit.project.runs import runs_folder  # noqa: PLC0415 (see above)
 
     files = intended(project, select(project.fabric, limit))
     found = read(devices, tuple(files), project.feedback, project.processes)
@@ -244,7 +240,7 @@ def _made(
         plan = replace(plan, warnings=tuple(map(str, strays(project, plan))))
     if not plan.unexplained:
         return plan
-    from netkit.project.planning import explained  # noqa: PLC0415 (few plans need it)
+    from netkit.project.unexplained import explained  # noqa: PLC0415 (few plans need it, and it is slow to import)
 
     return explained(project, plan)
 
@@ -297,52 +293,3 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ConfigError(Problem("is not text", "save it again", file=str(file))) from None
-
-
-MOST_COMMITS = 20
-"""The most commits of a fabric that are rendered."""
-
-
-def explained(project: Project, plan: Plan) -> Plan:
-    """Drop from the unexplained what runs on this machine or the fabric's git history explain."""
-    if project.lab and lab_folder(project.lab).record().get("is_rendered"):
-        return _without(plan, {device.name: set(device.unexplained) for device in plan.unexplained})
-    names = {device.name for device in plan.unexplained}
-    known = deployed(runs_folder(project.fabric.name, project.lab), names)
-    plan = _without(plan, {device.name: set(device.unexplained) for device in plan.devices if device.name in known})
-    for commit in commits_of(project.folder, MOST_COMMITS) if plan.unexplained else ():
-        if not plan.unexplained:
-            break
-        with suppress(NetkitError):  # an intent that was invalid rendered nothing
-            plan = _without(plan, dict(_of_commit(project, plan, commit)))
-    return plan
-
-
-def _of_commit(project: Project, plan: Plan, commit: str) -> Iterator[tuple[str, set[ConfigPath]]]:
-    """Yield for each device what its files at a commit had of the unexplained."""
-    with at_revision(project, commit) as (base, _):
-        devices = {one.name: base.fabric.device(one.name) for one in plan.unexplained}
-        known = [device for device in devices.values() if device is not None]
-        rendered = quietly(base, known, Engine(base.template_folders))
-        for planned in plan.unexplained:
-            device = devices[planned.name]
-            if device is not None and device.platform == planned.platform:
-                model = MODELS[planned.platform]
-                files = {name: text for name, text in rendered[planned.name].items() if model.reads(name)}
-                yield planned.name, set(_had(planned, set(model.parse(files))))
-
-
-def _had(planned: DevicePlan, rendered: set[ConfigPath]) -> Iterator[ConfigPath]:
-    """Yield the unexplained paths of which everything that goes was rendered."""
-    gone = [change.path for change in planned.changes if change.is_removal]
-    for path in planned.unexplained:
-        if all(one in rendered for one in gone if one[: len(path)] == path):
-            yield path
-
-
-def _without(plan: Plan, explained_paths: dict[str, set[ConfigPath]]) -> Plan:
-    def device(one: DevicePlan) -> DevicePlan:
-        paths = explained_paths.get(one.name)
-        return replace(one, unexplained=tuple(path for path in one.unexplained if path not in paths)) if paths else one
-
-    return replace(plan, devices=tuple(map(device, plan.devices)))

@@ -9,7 +9,8 @@ from typing import Any
 from netkit import plan as planning
 from netkit.design.numbering import RenumberedValue
 from netkit.plan.cluster_diff import ClusterDiff
-from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice, approval
+from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice
+from netkit.plan.model import approval
 from netkit.report.cluster_diff import cluster_lines, object_lines, summary, touched_lines
 from netkit.report.plan_text import HEADS, plain, row, steps, unfolded
 from netkit.report.plan_text import text as plan_text

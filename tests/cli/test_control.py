@@ -15,7 +15,7 @@ import yaml
 from netkit import plan as planning
 from netkit.errors import NetkitError
 from netkit.plan import Plan
-from netkit.plan.intent_diff import approval as digest_of
+from netkit.plan.model import approval as digest_of
 from netkit.project.control import Control, Requester, deployer_signature
 from netkit.project.project import Project
 from tests.cli.scene import PATIENCE_S, Scene, run

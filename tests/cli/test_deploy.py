@@ -12,7 +12,7 @@ import yaml
 from netkit import plan as planning
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Options, Outcome, Phase
 from netkit.deploy.journal import Orders
-from netkit.plan.intent_diff import approval
+from netkit.plan.model import approval
 from netkit.project.connections import Connections
 from netkit.project.planning import Planned, from_files
 from netkit.project.project import Project

@@ -11,7 +11,7 @@ from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Opt
 from netkit.deploy.journal import Orders
 from netkit.deploy.resume import deployed
 from netkit.plan import Plan
-from netkit.plan.intent_diff import approval
+from netkit.plan.model import approval
 from netkit.project.runs import runs_folder
 from tests.cli.scene import Scene, run
 from tests.cli.test_deploy import nowhere

@@ -20,7 +20,7 @@ from netkit.deploy.model import Options
 from netkit.deploy.policy import ApprovalSettings
 from netkit.errors import DeployError
 from netkit.plan import Plan, UnreadDevice
-from netkit.plan.intent_diff import approval as digest_of
+from netkit.plan.model import approval as digest_of
 from tests.deploy.scene import scene
 
 NOW_S = 1_795_000_000.0

@@ -14,7 +14,7 @@ from netkit import plan as planning
 from netkit.deploy import Journal, Phase
 from netkit.fleet.job import DeployWork, new_job, sign_job
 from netkit.fleet.rabbitmq import DISPATCH, LEASE, control_queue, fabric_queue
-from netkit.plan.intent_diff import approval as digest_of
+from netkit.plan.model import approval as digest_of
 from tests.command import run
 from tests.fleet.bed import FABRIC, eventually
 from tests.fleet.rabbitmq_server import needs_rabbitmq

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange
-from netkit.plan.intent_diff import approval
+from netkit.plan.model import approval
 from netkit.project import against
 from netkit.project.project import Project
 from netkit.project.rendering import quietly
