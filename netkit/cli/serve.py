@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import importlib
 import json
 import signal
 import socket
@@ -24,6 +25,7 @@ from netkit.project.serving import PreparedFabric, children_of, own_checks, prep
 from netkit.serve.app import app
 from netkit.serve.fabrics import Fabrics, key_of
 from netkit.serve.fleet_state import FleetPoll
+from netkit.serve.forking import ForkServer, fork_server
 from netkit.serve.guard import Door, Token, is_from_here, proposer_token, token_of
 from netkit.serve.listening import ListenAddress, server
 from netkit.serve.now import ServedFabric
@@ -62,6 +64,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     if has_openapi:
         sys.stdout.write(json.dumps(openapi(), indent=1) + "\n")
         return 0
+    forks = _fork_server()
     gc.enable()  # this process is to last
     every_s = request.every_s
     check_profile(request.profile)
@@ -95,7 +98,20 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     fleet = _fleet(request.fleet) if request.fleet is not None else None
     with place.opened() as listening:
         _greet(place, where, ", ".join(names))
-        return asyncio.run(_serve(request, every_s, place, listening, prepared, tokens, fleet))
+        return asyncio.run(_serve(request, every_s, place, listening, prepared, tokens, fleet, forks))
+
+
+def _fork_server() -> ForkServer:
+    """Start the process that rounds are forked from; a round runs here, and ends its process."""
+    for verb in ("check", "report", "snapshot", "silence"):
+        importlib.import_module(f"netkit.cli.{verb}")
+    found = fork_server()
+    if found is None:
+        from netkit.cli import main  # noqa: PLC0415 (it imports this module)
+
+        main()
+        sys.exit()
+    return found
 
 
 def _fleet(folder: Path) -> FleetPoll:
@@ -134,11 +150,12 @@ async def _serve(
     prepared: Sequence[PreparedFabric],
     tokens: tuple[Token, Token | None],
     fleet: FleetPoll | None,
+    forks: ForkServer,
 ) -> int:
     stop = asyncio.Event()
     children, schedules, served = list[Children](), list[Schedule](), list[ServedFabric]()
     for number, one in enumerate(prepared):
-        commands = [children_of(part, stop) for part in (one, *one.sites)]
+        commands = [children_of(part, stop, forks) for part in (one, *one.sites)]
         children += commands
         # The rounds of several fabrics are spread over the interval.
         agenda = Agenda(float(every_s), every_s * number / len(prepared))

@@ -21,12 +21,13 @@ from netkit.project.project import OF_THE_FABRIC, Feedback
 from netkit.project.runs import UNSAFE, runs_folder, state_folder
 from netkit.serve.fabrics import base_of
 from netkit.serve.fleet_state import FleetPoll
+from netkit.serve.forking import ForkServer
 from netkit.serve.guard import VARIABLE as TOKEN
 from netkit.serve.listening import Server
 from netkit.serve.now import OwnChecks
 from netkit.serve.record import Records, StoreReader
 from netkit.serve.request import ServeRequest
-from netkit.serve.rounds import Children, Command
+from netkit.serve.rounds import Children
 from netkit.serve.schedule import Agenda, DiaryFile, Schedule
 from netkit.serve.silencing import LONGEST_S, Silencer
 from netkit.store import Source
@@ -89,11 +90,11 @@ def _folder(fabric: str, place: Path) -> Path:
     return found
 
 
-def children_of(one: PreparedFabric, stop: asyncio.Event) -> Children:
+def children_of(one: PreparedFabric, stop: asyncio.Event, forks: ForkServer | None) -> Children:
     # The URL of the store may hold a password, so children get it by the environment; their output is kept.
     environment = {name: value for name, value in os.environ.items() if name != TOKEN}
     environment |= {STORE: one.records.store.where, "NETKIT_PROGRESS": "off"}
-    return Children(one.request, one.records, one.folder, environment, stop)
+    return Children(one.request, one.records, one.folder, environment, stop, forks)
 
 
 def schedule_of(
@@ -128,7 +129,7 @@ def own_checks(
         Silencer(
             asked.folder,
             children.records,
-            lambda words: Command(asked.silencing(words), children.environment, LONGEST_S),
+            lambda words: children.command(asked.silencing(words), LONGEST_S),
             children.folder / "silences.log",
             children.stop,
             on_output,

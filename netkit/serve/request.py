@@ -11,6 +11,7 @@ from netkit.errors import Problem, UsageError
 EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[smhd])")
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 SHORTEST_BOUNDED_S, LONGEST_S = 60, 3600
+NETKIT = (sys.executable, "-m", "netkit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class ServeRequest:
             raise UsageError(Problem(f"there is no folder {self.backup.parent} for --backup", "create it first"))
 
     def check(self, metrics: Path, report: Path) -> list[str]:
-        words = [*_netkit("check"), *self._of_fabric(), *self._by_fleet(), "--store", "--since=last", "--changes"]
+        words = [*NETKIT, "check", *self._of_fabric(), *self._by_fleet(), "--store", "--since=last", "--changes"]
         words += [f"--metrics={metrics}", f"--report={report}"]
         words += [f"--window={self.window_s}", f"--profile={self.profile}"]
         if self.source:
@@ -93,11 +94,12 @@ class ServeRequest:
         return words
 
     def saving(self) -> list[str]:
-        return [*_netkit("backup"), *self._of_fabric(), *self._by_fleet(), f"--out={self.backup}"]
+        return [*NETKIT, "backup", *self._of_fabric(), *self._by_fleet(), f"--out={self.backup}"]
 
     def report(self, run: str, out: Path) -> list[str]:
         return [
-            *_netkit("report"),
+            *NETKIT,
+            "report",
             run,
             *self._of_fabric(),
             *self._at_site(),
@@ -110,10 +112,10 @@ class ServeRequest:
         verb, *rest = words
         lab = () if not self.lab or verb == "end" else (f"--lab={self.lab}",)
         site = self._at_site() if verb == "ack" else ()
-        return [*_netkit("silence"), verb, f"--fabric={self.folder}", *lab, *site, *rest]
+        return [*NETKIT, "silence", verb, f"--fabric={self.folder}", *lab, *site, *rest]
 
     def mcp(self) -> list[str]:
-        return [*_netkit("mcp"), *self._of_fabric(), *self._at_site(), "--store"]
+        return [*NETKIT, "mcp", *self._of_fabric(), *self._at_site(), "--store"]
 
     def _by_fleet(self) -> tuple[str, ...]:
         return () if self.fleet is None else (f"--fleet={self.fleet}",)
@@ -125,7 +127,3 @@ class ServeRequest:
         yield f"--fabric={self.folder}"
         if self.lab:
             yield f"--lab={self.lab}"
-
-
-def _netkit(verb: str) -> tuple[str, ...]:
-    return sys.executable, "-m", "netkit", verb

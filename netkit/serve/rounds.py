@@ -13,8 +13,9 @@ from netkit.deploy.model import Seconds
 from netkit.errors import NetkitError, OutputError, Problem
 from netkit.private import open_file
 from netkit.report.page import MOST_DEVICES
+from netkit.serve.forking import ForkedChild, ForkServer
 from netkit.serve.record import Records
-from netkit.serve.request import ServeRequest
+from netkit.serve.request import NETKIT, ServeRequest
 from netkit.store import CheckRun
 
 MOST_KEPT = 4000
@@ -22,6 +23,7 @@ CHUNK = 8192
 POLITE_S = 10.0
 """How long a child gets to end after SIGTERM."""
 OnOutput = Callable[[bytes], None]
+Child = asyncio.subprocess.Process | ForkedChild
 KILLED = "netkit serve was killed while it ran"
 STOPPED = "ended because netkit serve was stopped"
 
@@ -75,19 +77,13 @@ class Command:
     longest_s: float
     held: tuple[int, ...] = ()
     """Open files the child inherits: locks."""
+    forks: ForkServer | None = None
+    """Runs commands of netkit without a new interpreter."""
 
 
 async def run_command(command: Command, stop: asyncio.Event, on_output: OnOutput) -> Ended:
     """Run a child until it ends, its time is up, or everything stops."""
-    child = await asyncio.create_subprocess_exec(
-        *command.words,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=dict(command.environment),
-        pass_fds=command.held,
-        start_new_session=True,
-    )
+    child = await _started(command)
     readers = [asyncio.ensure_future(_read(stream, on_output)) for stream in (child.stdout, child.stderr)]
     why = await _waited(child, stop, command.longest_s)
     if why:
@@ -99,6 +95,23 @@ async def run_command(command: Command, stop: asyncio.Event, on_output: OnOutput
     return Ended(None if why else child.returncode, why or err or out)
 
 
+async def _started(command: Command) -> Child:
+    words, environment = command.words, dict(command.environment)
+    if command.forks is not None:
+        verb = words[len(NETKIT) :]
+        if forked := await command.forks.start(verb, environment, command.held):
+            return forked
+    return await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+        pass_fds=command.held,
+        start_new_session=True,
+    )
+
+
 async def _read(stream: asyncio.StreamReader | None, on_output: OnOutput) -> str:
     """Pass on the output of a child, and return its end."""
     kept = b""
@@ -108,7 +121,7 @@ async def _read(stream: asyncio.StreamReader | None, on_output: OnOutput) -> str
     return kept.decode("utf-8", "replace").strip()
 
 
-async def _waited(child: asyncio.subprocess.Process, stop: asyncio.Event, longest_s: float) -> str:
+async def _waited(child: Child, stop: asyncio.Event, longest_s: float) -> str:
     """Wait for a child; return the reason if it must be ended."""
     ends, stops = asyncio.ensure_future(child.wait()), asyncio.ensure_future(stop.wait())
     done, left = await asyncio.wait((ends, stops), timeout=longest_s, return_when=asyncio.FIRST_COMPLETED)
@@ -119,7 +132,7 @@ async def _waited(child: asyncio.subprocess.Process, stop: asyncio.Event, longes
     return STOPPED if stops in done else f"ended: it took more than {longest_s:g} s"
 
 
-async def _end(child: asyncio.subprocess.Process) -> None:
+async def _end(child: Child) -> None:
     """End a child and its children: SIGTERM, then SIGKILL."""
     _signal(child, signal.SIGTERM)
     with suppress(TimeoutError):
@@ -128,7 +141,7 @@ async def _end(child: asyncio.subprocess.Process) -> None:
     await child.wait()
 
 
-def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
+def _signal(child: Child, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child.pid, number)
 
@@ -165,6 +178,7 @@ class Children:
     """Where checks leave metrics and reports."""
     environment: dict[str, str]
     stop: asyncio.Event
+    forks: ForkServer | None = None
     _before: str = ""
     _making: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asked: dict[str, asyncio.Future[None]] = field(default_factory=dict)
@@ -185,10 +199,13 @@ class Children:
         longest_s = max(2.0 * self.asked.every_s, SHORTEST_ROUND_S)
         if newest is None or not self.records.adopt(newest, self.draft):  # left by a check that outlived its server
             self.draft.unlink(missing_ok=True)
-        return Command(self.asked.check(self.metrics, self.draft), self.environment, longest_s)
+        return self.command(self.asked.check(self.metrics, self.draft), longest_s)
 
     def backup(self) -> Command:
-        return Command(self.asked.saving(), self.environment, 3600.0)
+        return self.command(self.asked.saving(), 3600.0)
+
+    def command(self, words: Sequence[str], longest_s: float, held: tuple[int, ...] = ()) -> Command:
+        return Command(words, self.environment, longest_s, held, self.forks)
 
     async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
         """Attach the report to the run that a check has stored; return the check with the run's name."""
@@ -229,7 +246,7 @@ class Children:
     async def _report(self, run: CheckRun, held: tuple[int, ...], stop: asyncio.Event) -> None:
         words = self.asked.report(run.name, self.records.file(run))
         try:
-            ended = await run_command(Command(words, self.environment, REPORT_S, held), stop, lambda _: None)
+            ended = await run_command(self.command(words, REPORT_S, held), stop, lambda _: None)
         except OSError as error:  # no memory, no processes
             ended = Ended(None, error.strerror or str(error))
         if not self.records.file(run).exists():

@@ -44,9 +44,14 @@ def feed(pipe: Path, snapshot: Path) -> None:
     assert not writer.is_alive(), "no round waits"
 
 
-def children(server: Running) -> str:
-    """The child processes of the server."""
-    return Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text(encoding="ascii")
+def forks(server: Running) -> str:
+    """The processes that the server's fork server has started."""
+    (child,) = children(server.process.pid).split()
+    return children(child)
+
+
+def children(pid: object) -> str:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
 
 
 def running_rounds(server: Running) -> list[Any]:
@@ -93,7 +98,7 @@ def test_a_killed_server_leaves_one_round_that_no_other_collides_with(
 ) -> None:
     state = tmp_path / "state"
     with serving(places[0], state, "--from", pipe, "--every=1d") as server:
-        until(lambda: bool(children(server)), "a round runs")
+        until(lambda: bool(forks(server)), "a round runs")
         server.end(signal.SIGKILL)
     with serving(places[0], state, "--from", places[1], "--every=1d") as server:
         until(lambda: server.diary["missed_total"] == 1, "its orphan is noted")

@@ -1,0 +1,176 @@
+"""Commands of netkit as forks of a process that has imported them, which takes a new interpreter seconds."""
+
+import asyncio
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import netkit
+
+MOST_BYTES, MOST_FILES = 1_000_000, 16
+
+
+def newest_change_ns() -> int:
+    """When netkit or another package was last changed."""
+    places = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
+    for folder, _, names in os.walk(Path(netkit.__file__).parent):
+        places |= {Path(folder, name) for name in names if not name.endswith(".pyc")}
+    return max(place.stat().st_mtime_ns for place in places if place.exists())
+
+
+@dataclass(frozen=True, slots=True)
+class ForkedChild:
+    """A fork that runs, used like a process of asyncio."""
+
+    pid: int
+    """It leads a session of its own."""
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+    _exit_code: "asyncio.Task[int]"
+
+    @property
+    def returncode(self) -> int | None:
+        return self._exit_code.result() if self._exit_code.done() else None
+
+    async def wait(self) -> int:
+        """Wait until it ends, and return its exit code."""
+        return await asyncio.shield(self._exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class ForkServer:
+    """A process that forks on request: it has no threads, and no file of the server's."""
+
+    requests: socket.socket
+    begun_ns: int = field(default_factory=newest_change_ns)
+    """After a later change, the code in its memory does not fit the files any more."""
+
+    async def start(
+        self, arguments: Sequence[str], environment: Mapping[str, str], held: Sequence[int]
+    ) -> ForkedChild | None:
+        """Start a command; None if a new interpreter has to."""
+        if await asyncio.to_thread(newest_change_ns) != self.begun_ns:
+            return None
+        request = json.dumps({"arguments": list(arguments), "environment": dict(environment)}).encode()
+        pipes = [os.pipe() for _ in range(3)]
+        status, out, err = [await _reader(end) for end, _ in pipes]
+        try:
+            socket.send_fds(self.requests, [request], [*(end for _, end in pipes), *held], socket.MSG_DONTWAIT)
+        except OSError:  # it was killed, or the request is too long
+            return None
+        finally:
+            for _, end in pipes:
+                os.close(end)
+        pid = await status.readline()
+        return ForkedChild(int(pid), out, err, asyncio.create_task(_exit_code(int(pid), status))) if pid else None
+
+
+async def _reader(end: int) -> asyncio.StreamReader:
+    """Read a pipe, and close it at its end."""
+    found = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(found)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(end, "rb", buffering=0))
+    return found
+
+
+async def _exit_code(pid: int, status: asyncio.StreamReader) -> int:
+    """The exit code of a child; if the process that would report it was killed, kill the child too."""
+    if line := await status.readline():
+        return int(line)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    return -signal.SIGKILL
+
+
+def fork_server() -> ForkServer | None:
+    """Start a fork server; None in its forks, which have become a command that is still to run.
+
+    Call this before there are threads, and before files are opened that no child may hold.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    gc.freeze()  # collections touch no memory that the two share
+    if os.fork() != 0:
+        theirs.close()
+        return ForkServer(ours)
+    ours.close()
+    os.setsid()  # Ctrl-C is for the server, which then ends its children
+    with theirs, selectors.DefaultSelector() as events:
+        command = _forking(theirs, events)
+        for each in events.get_map().values():
+            if each.data is not None:
+                os.close(each.fd)
+                os.close(each.data[1])
+    _become(*command)
+    return None
+
+
+def _forking(requests: socket.socket, events: selectors.BaseSelector) -> tuple[dict[str, Any], list[int]]:
+    """Fork on request until the server ends; return in forks, with the command and the files they got."""
+    events.register(requests, selectors.EVENT_READ)
+    while True:
+        for key, _ in events.select():
+            if key.data is not None:
+                events.unregister(key.fd)
+                _report(key.fd, *key.data)
+                continue
+            request, files, _, _ = socket.recv_fds(requests, MOST_BYTES, MOST_FILES)
+            if not request:
+                os._exit(0)
+            with suppress(OSError):  # no memory, no processes: the server reads no number
+                pid = _forked()
+                if pid == 0:
+                    return json.loads(request), files
+                os.write(files[0], b"%d\n" % pid)
+                events.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, os.dup(files[0])))
+            for each in files:
+                os.close(each)
+
+
+def _forked() -> int:
+    """Fork; the child leads its session when this returns."""
+    begun, begins = os.pipe()
+    with os.fdopen(begun, "rb") as session:
+        try:
+            pid = os.fork()
+            if pid == 0:
+                os.setsid()
+        finally:
+            os.close(begins)
+        if pid:
+            session.read()
+    return pid
+
+
+def _report(handle: int, pid: int, status: int) -> None:
+    """Report the exit code of a child that has ended."""
+    _, ended = os.waitpid(pid, 0)
+    with suppress(BrokenPipeError):
+        os.write(status, b"%d\n" % os.waitstatus_to_exitcode(ended))
+    os.close(handle)
+    os.close(status)
+
+
+def _become(command: dict[str, Any], files: Sequence[int]) -> None:
+    """Take the arguments, environment and streams of a command; other files are held open."""
+    status, out, err, *_ = files
+    os.close(status)
+    for number, end in enumerate((os.open(os.devnull, os.O_RDONLY), out, err)):
+        os.dup2(end, number)
+        os.close(end)
+    sys.stdout, sys.stderr = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))  # noqa: SIM115 (they stay open)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(command["environment"])
+    sys.argv = ["netkit", *command["arguments"]]

@@ -1,0 +1,115 @@
+"""Children of a fork server: they run as in a new interpreter, which takes over where it cannot fork."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netkit import __version__
+from netkit.serve.forking import ForkServer, fork_server
+from netkit.serve.request import NETKIT
+from netkit.serve.rounds import Command, Ended, run_command, take_lock
+from tests.lab.running import until
+
+LONG_S = 120.0
+SHOW = """
+echo out; env | sort >&2; pwd >&2; cat >&2
+test "$(cut -d' ' -f6 /proc/$$/stat)" = $$ && echo leads a session >&2
+exit 3
+"""
+HANG = "sleep 600 & echo $! $$; exec sleep 600"
+
+
+@pytest.fixture
+def forks() -> Iterator[ForkServer]:
+    """A fork server whose forks run a program where netkit would run a verb."""
+    found = fork_server()
+    if found is None:
+        os.execvpe(sys.argv[1], sys.argv[1:], os.environ)  # noqa: S606 (of tests)
+    with found.requests:
+        yield found
+
+
+def ended(
+    forks: ForkServer | None,
+    *words: str,
+    longest_s: float = LONG_S,
+    held: tuple[int, ...] = (),
+    more: Mapping[str, str] | None = None,
+) -> tuple[Ended, str]:
+    """How a command ends, and the lines it prints, sorted."""
+    printed = list[bytes]()
+    prefix = () if forks is None else NETKIT
+    environment = {"PATH": os.environ["PATH"], "NETKIT_X": "ünïcode", **(more or {})}
+
+    async def run() -> Ended:
+        command = Command([*prefix, *words], environment, longest_s, held, forks)
+        return await run_command(command, asyncio.Event(), printed.append)
+
+    return asyncio.run(run()), "".join(sorted(b"".join(printed).decode().splitlines(keepends=True)))
+
+
+def is_gone(pid: str) -> bool:
+    file = Path(f"/proc/{pid}/stat")
+    return not file.exists() or file.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_fork_has_the_streams_environment_and_exit_code_of_a_new_process(forks: ForkServer) -> None:
+    (end, printed), (known, known_printed) = (ended(each, "sh", "-c", SHOW) for each in (forks, None))
+    assert (end, printed) == (known, known_printed)
+    assert (end.exit_code, "leads a session" in end.output, "NETKIT_X=ünïcode" in end.output) == (3, True, True)
+
+
+def test_a_fork_that_hangs_is_ended_with_its_children(forks: ForkServer) -> None:
+    end, printed = ended(forks, "sh", "-c", HANG, longest_s=0.5)
+    assert end == Ended(None, "ended: it took more than 0.5 s")
+    for pid in printed.split():
+        until(lambda pid=pid: is_gone(pid), "it is gone")  # type: ignore[misc]
+
+
+def test_a_fork_that_is_killed_reports_its_signal_and_others_go_on(forks: ForkServer) -> None:
+    assert ended(forks, "sh", "-c", "kill -9 $$")[0] == Ended(-signal.SIGKILL, "")
+    assert ended(forks, "echo", "more") == (Ended(0, "more"), "more\n")
+
+
+def test_a_fork_holds_the_lock_of_its_round(forks: ForkServer, tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    held = take_lock(file)
+    assert held is not None
+    script = "sleep 600 > /dev/null 2>&1 & echo $!"
+    _, pid = ended(forks, "sh", "-c", script, held=(held,))
+    os.close(held)
+    assert take_lock(file) is None
+    os.kill(int(pid), signal.SIGKILL)
+    until(lambda: take_lock(file) is not None, "the lock is free")
+
+
+def test_a_killed_fork_server_ends_its_forks_and_new_interpreters_take_over(forks: ForkServer) -> None:
+    end, printed = ended(forks, "sh", "-c", "echo $$; kill -9 $PPID; exec sleep 600")
+    assert end.exit_code == -signal.SIGKILL
+    until(lambda: is_gone(printed.strip()), "it is gone")
+    assert ended(forks, "version") == (Ended(0, f"netkit {__version__}"), f"netkit {__version__}\n")
+
+
+def test_a_new_interpreter_runs_netkit_after_an_upgrade(forks: ForkServer) -> None:
+    older = replace(forks, begun_ns=forks.begun_ns - 1)
+    assert ended(older, "version") == (Ended(0, f"netkit {__version__}"), f"netkit {__version__}\n")
+
+
+def test_a_new_interpreter_gets_an_environment_that_is_too_large_to_send(forks: ForkServer) -> None:
+    more = {f"LARGE_{number}": "x" * 100_000 for number in range(5)}
+    assert ended(forks, "version", more=more)[0] == Ended(0, f"netkit {__version__}")
+
+
+def test_a_server_ends_with_its_requests() -> None:
+    found = fork_server()
+    if found is None:
+        os.execvpe(sys.argv[1], sys.argv[1:], os.environ)  # noqa: S606 (of tests)
+    _, printed = ended(found, "sh", "-c", "echo $PPID")
+    found.requests.close()
+    until(lambda: is_gone(printed.strip()), "it is gone")
