@@ -32,6 +32,7 @@ TABLE: dict[str, Any] = yaml.load(
     (Path(__file__).parent / "transitions.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader
 )
 EDITS: dict[str, dict[str, Any]] = TABLE["edits"]
+ANY_EDIT: dict[str, dict[str, Any]] = EDITS | TABLE["wider edits"]
 EXAMPLES = "NETKIT_EXAMPLES"
 MANY = settings(
     max_examples=int(os.environ.get(EXAMPLES) or examples(15)),
@@ -80,15 +81,15 @@ def words_of(loss: ReachabilityLoss) -> tuple[int, set[str], set[tuple[str, ...]
 @pytest.mark.parametrize("platform", PLATFORMS)
 @MANY
 @given(
-    first=st.lists(st.sampled_from(sorted(EDITS)), max_size=3),
-    second=st.lists(st.sampled_from(sorted(EDITS)), min_size=1, max_size=3),
+    first=st.lists(st.sampled_from(sorted(ANY_EDIT)), max_size=3),
+    second=st.lists(st.sampled_from(sorted(ANY_EDIT)), min_size=1, max_size=3),
     has_other_spines=st.sampled_from([False, False, False, True]),
 )
 def test_no_state_between_two_random_intents_loses_what_the_plan_does_not_name(
     platform: str, first: list[str], second: list[str], *, has_other_spines: bool
 ) -> None:
-    before = merged(*(EDITS[name] for name in first))
-    after = merged(before, *(EDITS[name] for name in second))
+    before = merged(*(ANY_EDIT[name] for name in first))
+    after = merged(before, *(ANY_EDIT[name] for name in second))
     try:
         found = transition(platform, before, after, spines=SPINE_OF[platform] if has_other_spines else "")
     except NetkitError:
