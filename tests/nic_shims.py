@@ -40,10 +40,10 @@ FRESH: dict[str, Any] = {
 
 
 def mlnx_qos(nic: "Nic", args: list[str]) -> None:
-    options = dict(zip(args[::2], args[1::2], strict=True))
+    options = args[::2]
     if {"--trust", "--dscp2prio"} <= set(options):
         sys.exit("trust and dscp2prio commands cannot be used at the same time")
-    for option, value in options.items():
+    for option, value in zip(options, args[1::2], strict=True):
         match option:
             case "-d":
                 change(nic, "dcbx", {"os": "OS controlled", "fw": "Firmware controlled"}[value])

@@ -190,19 +190,9 @@ def test_the_second_run_changes_nothing_and_prints_only_what_it_cannot_read(mach
     assert machine.run("--check").returncode == 0
 
 
-OPTIONS = {"trust": ["--trust"], "pfc": ["--pfc"], "bw": ["-p", "-s", "-t"]}
-"""By what differs, the options that write it."""
-
-
-@pytest.mark.parametrize("different", [[], ["pfc"], ["bw"], ["trust"], ["pfc", "bw"], ["trust", "pfc", "bw"]])
-@pytest.mark.parametrize("machine", ["mlnx_qos"], indirect=True)
-def test_one_call_of_mlnx_qos_writes_all_of_a_rail_that_differs(
-    machine: Machine, different: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A host that is as intended is read once a rail; a call takes long on a real NIC."""
-    machine.run()
-    state = copy.deepcopy(machine.state)
-    machine.state["rail0"] |= {key: nic_shims.FRESH[key] for key in different}
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The options of each call of mlnx_qos, without the interface."""
     calls: list[list[str]] = []
     answer = nic_shims.mlnx_qos
 
@@ -211,6 +201,23 @@ def test_one_call_of_mlnx_qos_writes_all_of_a_rail_that_differs(
         answer(nic, args)
 
     monkeypatch.setattr(nic_shims, "mlnx_qos", recorded)
+    return calls
+
+
+OPTIONS = {"dcbx": ["-d"], "trust": ["--trust"], "pfc": ["--pfc"], "bw": ["-p", "-s", "-t"]}
+"""By what differs, the options that write it."""
+
+
+@pytest.mark.parametrize("different", [[], ["dcbx"], ["pfc"], ["bw"], ["trust"], ["pfc", "bw"], list(OPTIONS)])
+@pytest.mark.parametrize("machine", ["mlnx_qos"], indirect=True)
+def test_one_call_of_mlnx_qos_writes_all_of_a_rail_that_differs(
+    machine: Machine, different: list[str], calls: list[list[str]]
+) -> None:
+    """A host that is as intended is read once a rail; a call takes long on a real NIC."""
+    machine.run()
+    state = copy.deepcopy(machine.state)
+    machine.state["rail0"] |= {key: nic_shims.FRESH[key] for key in different}
+    calls.clear()
     assert machine.run().returncode == 0
     assert machine.state == state
     assert [one for one in calls if one] == [[option for key in different for option in OPTIONS[key]]] * bool(different)
@@ -290,13 +297,15 @@ def test_check_names_a_setting_that_drifted_and_the_next_run_fixes_it(
     assert machine.state == before
 
 
-def test_only_the_dscps_that_differ_are_mapped_again(machine: Machine) -> None:
+def test_only_the_dscps_that_differ_are_mapped_again(machine: Machine, calls: list[list[str]]) -> None:
     machine.run("rail0")
     machine.state["rail0"]["dscp"][26] = 0
     machine.state["rail0"]["dscp"][48] = 0
     assert "rail0: dscp-map is without 26:3 48:6, should be complete" in machine.run("--check", "rail0").stdout
+    calls.clear()
     assert machine.run("rail0").returncode == 0
     assert machine.state["rail0"]["dscp"] == nic_shims.FRESH["dscp"]
+    assert calls == ([[], ["--dscp2prio", "--dscp2prio"], []] if machine.tool == "mlnx_qos" else [])
 
 
 def test_a_setting_that_was_not_applied_is_reported_although_the_tool_printed_nothing(machine: Machine) -> None:
