@@ -3,7 +3,7 @@
 import socket
 import subprocess
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,64 @@ from netkit.lab.agents.gnmi import GnmiAgent, GnmiListener
 from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.lab.entry import serve_commands
 from netkit.lab.faults.incident import ManagedNode
-from netkit.lab.layout import PERSONALITY_OF_HOSTS
+from netkit.lab.layout import OUTSIDE_INTERFACE, PERSONALITY_OF_HOSTS, OutsidePeer
 from netkit.lab.live import FLASH_BYTES, LiveNode
-from netkit.lab.namespace_holder import Holder, hold
+from netkit.lab.namespace_holder import Holder, ProgramRunner, hold
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.outside import start as start_outside
 from netkit.lab.personalities import personality
 from netkit.lab.personality import Personality
-from netkit.lab.program_runner import ProgramRunner
 from netkit.lab.proof import Shortfall
 from netkit.lab.world import SNMP_PORT, SSH_PORT, World
 from netkit.private import without_secrets
+
+UNWANTED = "198.18.0.0/15"
+"""Announced too, as a route that switches have to reject (RFC 2544)."""
+
+
+def start(node: ProgramRunner, peer: OutsidePeer, bfd_interval_ms: int) -> None:
+    """Configure the link of a router, and start its FRR."""
+    port = peer.port
+    length = port.address.partition("/")[2]
+    for command in (
+        ("link", "set", "lo", "up"),
+        ("address", "add", f"{port.peer}/{length}", "dev", OUTSIDE_INTERFACE),
+        ("link", "set", OUTSIDE_INTERFACE, "mtu", str(port.mtu_bytes), "up"),
+    ):
+        done = node.run("ip", *command)
+        if done.exit_code != 0:
+            raise OSError(f"{peer.name}: ip {' '.join(command)}: {done.stderr.strip()}")
+    routing.load(node, routing.slower_bfd("\n".join((*_configuration(peer), "")), bfd_interval_ms))
+
+
+def _configuration(peer: OutsidePeer) -> Iterator[str]:
+    port = peer.port
+    switch = port.own_address
+    yield from ("frr defaults traditional", f"hostname {peer.name}", "no zebra nexthop kernel enable")
+    yield f"router bgp {port.peer_asn}"
+    yield f" bgp router-id {port.peer}"
+    yield " no bgp ebgp-requires-policy"
+    yield " no bgp network import-check"
+    yield f" neighbor {switch} remote-as {peer.switch.asn}"
+    # When both ends open a session at once, FRR 8.4 may end up without BFD at one of them.
+    yield f" neighbor {switch} passive"
+    yield f" neighbor {switch} update-source {port.peer}"
+    if port.has_bfd:
+        yield f" neighbor {switch} bfd"
+        yield f" neighbor {switch} bfd profile fabric"
+    yield from (" !", " address-family ipv4 unicast")
+    yield from (f"  network {prefix}" for prefix in dict.fromkeys((*port.accepted, UNWANTED)))
+    yield from (" exit-address-family", "exit", "!")
+    yield from (
+        "bfd",
+        " profile fabric",
+        "  transmit-interval 300",
+        "  receive-interval 300",
+        " exit",
+        " !",
+        "exit",
+        "!",
+    )
+
 
 NOWHERE = "Host *\n  ProxyCommand false\n"
 """Refuses a name that is not a device of the lab before it is resolved."""
@@ -104,7 +151,7 @@ class Builder:
         for peer in world.layout.outside:
             node = ProgramRunner(outside[peer.name], world.folder.path / f"{peer.name}.log")
             world.outside[peer.name] = node
-            start_outside(node, peer, world.services.bfd_interval_ms)
+            start(node, peer, world.services.bfd_interval_ms)
         for server in world.layout.servers:
             world.outside[server.name] = ProgramRunner(servers[server.name], world.folder.path / f"{server.name}.log")
             for link in server.links:

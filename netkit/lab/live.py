@@ -18,8 +18,7 @@ from netkit.lab.agents.lldp_daemon import Lldpd
 from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.lab.layout import NodeSpec
 from netkit.lab.model.wiring import KernelPort
-from netkit.lab.namespace_holder import Holder, write_boot_id
-from netkit.lab.program_runner import ProgramRunner
+from netkit.lab.namespace_holder import Holder, ProgramRunner, write_boot_id
 from netkit.lab.reading import NicReading, SwitchPortReading, TrafficReading
 from netkit.lab.services import LabServices
 from netkit.lab.state import SwitchState

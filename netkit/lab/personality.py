@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 from netkit.errors import LabError, Problem
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node
-from netkit.lab.rdma import RdmaBench
+from netkit.lab.services import RdmaBench
 from netkit.lab.traffic.flow import ROCE_TOS
 from netkit.private import without_secrets
 

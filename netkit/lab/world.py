@@ -12,8 +12,8 @@ from netkit.lab.folder import LabFolder
 from netkit.lab.layout import LabLayout, lay_out
 from netkit.lab.live import LiveNode
 from netkit.lab.model.wiring import NicSettings
+from netkit.lab.namespace_holder import ProgramRunner
 from netkit.lab.personality import Personality
-from netkit.lab.program_runner import ProgramRunner
 from netkit.lab.services import LabServices
 
 SSH_PORT, SNMP_PORT = 22, 161

@@ -13,7 +13,7 @@ from types import FrameType
 from netkit.design import Fabric, Host, Switch
 from netkit.errors import Interrupted, LabError, Problem, UsageError
 from netkit.errors import Path as IntentPath
-from netkit.lab import detach, keeper, netlink, personality
+from netkit.lab import keeper, netlink, personality
 from netkit.lab.folder import LabFolder, LabJob, all_labs, ask_keeper, began_at, lab_folder, only_one
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES
@@ -33,7 +33,7 @@ def start(lab: LabFolder, project: Project, job: LabJob) -> None:
     netlink.make_room(sum(1 for _ in project.fabric.links()))
     lab.path.mkdir(mode=0o755)
     given = {name: {file: files[file] for file in files if file != OWN_RULES} for name, files in job.files.items()}
-    detach.start(replace(job, files=given), keeper.run)  # the rules of ownership stay off the devices
+    keeper.start(replace(job, files=given), keeper.run)  # the rules of ownership stay off the devices
 
 
 def await_birth(lab: LabFolder) -> None:

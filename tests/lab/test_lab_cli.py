@@ -12,7 +12,7 @@ import pytest
 
 from netkit.cli import lab_up
 from netkit.errors import LabError
-from netkit.lab import detach, personality
+from netkit.lab import keeper, personality
 from netkit.lab.folder import INIT, RECORD, LabFolder
 from netkit.project.project import Project
 from netkit.terminal import progress
@@ -134,7 +134,7 @@ def test_a_user_without_subordinate_ids_gets_instructions(tmp_path: Path) -> Non
     file = tmp_path / "subuid"
     file.write_text("other:100000:65536\nme:100000:10\n", encoding="utf-8")
     with pytest.raises(LabError) as refused:
-        detach._range(file, "me", 1000)  # noqa: SLF001 - the real files are not the test's
+        keeper._range(file, "me", 1000)  # noqa: SLF001 - the real files are not the test's
     assert str(refused.value) == (
         f"{file} does not assign 65535 subordinate IDs to me; "
         "as root: usermod --add-subuids 100000-165535 me, or another range that is free"

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from netkit.design.fabric import Fabric
-from netkit.lab.agents.lldp_daemon import CLIENT, STAND_IN, Lldpd
-from netkit.lab.agents.lldp_neighbor import LldpNeighbor
+from netkit.lab.agents.lldp_daemon import CLIENT, STAND_IN, Lldpd, LldpNeighbor
 from netkit.lab.state import PortState, SwitchState
 from tests import intents
 from tests.lab.agent_node import ScratchNode, needs_namespaces, scratch_node

@@ -5,8 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.lab.agents.lldp_daemon import Announcement, config
-from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor, chassis, neighbors, platform
+from netkit.lab.agents.lldp_daemon import Announcement, LldpChassis, LldpNeighbor, chassis, config, neighbors, platform
 
 SHOWN = {
     "lldp": [

@@ -11,9 +11,8 @@ from netkit.facts.snapshot import Trial
 from netkit.lab.model.wiring import LinkEnd
 from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.personalities.linux_host.measuring import PROGRAMS
-from netkit.lab.rdma import RdmaBench, RdmaPath
-from netkit.lab.traffic.flow import FlowReport, TrafficFlow
-from netkit.lab.traffic.process import TrafficProcess
+from netkit.lab.services import RdmaBench, RdmaPath
+from netkit.lab.traffic.flow import FlowReport, TrafficFlow, TrafficProcess
 from netkit.platforms.linux.acceptance import results
 from tests.lab.model_bed import STARTED_S, Bed, small_fabric
 from tests.lab.personalities.linux_host_desk import Desk, Typed
@@ -49,7 +48,7 @@ class CountingTraffic:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("netkit.lab.rdma.MOST_S", 0.0)
+    monkeypatch.setattr("netkit.lab.services.MOST_S", 0.0)
 
 
 def bench(lost: Mapping[str, float] | None = None, slow: str = "") -> tuple[RdmaBench, CountingTraffic]:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from netkit.lab.agents import snmp_mibs
-from netkit.lab.agents.lldp_neighbor import LldpChassis
+from netkit.lab.agents.lldp_daemon import LldpChassis, LldpState
 from netkit.lab.agents.snmp_agent import SnmpAgent
-from netkit.lab.agents.snmp_objects import LldpState
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from tests import intents

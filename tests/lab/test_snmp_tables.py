@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents import snmp_mibs, vendor_mibs
-from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
+from netkit.lab.agents import snmp_mibs
+from netkit.lab.agents.lldp_daemon import LldpChassis, LldpNeighbor, LldpState
+from netkit.lab.agents.snmp_mibs import mibs
 from netkit.lab.agents.snmp_objects import (
-    LldpState,
     Mib,
     MibRow,
     MibTree,
@@ -23,7 +23,6 @@ from netkit.lab.agents.snmp_objects import (
     interface_index,
     snapshot,
 )
-from netkit.lab.agents.vendor_mibs import mibs
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from tests import intents
 from tests.lab.agent_node import port
@@ -142,30 +141,30 @@ def test_pause_frames_are_in_the_mib_of_each_vendor() -> None:
     for platform, index in (("nvue", 3), ("sonic", 1), ("eos", 1001)):
         rows = by_oid(snmp_mibs.pfc_rows(shown(platform)))
         assert (rows[(*snmp_mibs.PFC_TABLE, 2, index)], rows[(*snmp_mibs.PFC_TABLE, 3, index)]) == (sent, received)
-    cumulus = by_oid(vendor_mibs.cumulus_rows(shown("nvue")))
-    assert (cumulus[(*vendor_mibs.PFC, 10, 3)], cumulus[(*vendor_mibs.PFC, 11, 3)]) == (103, 203)
-    sonic = by_oid(vendor_mibs.pfc_rows(shown("sonic")))
-    assert sonic[(*vendor_mibs.PFC_OF_PORT, 1, 1)] == sonic[(*vendor_mibs.PFC_OF_PRIORITY, 2, 1, 3)] == 203
-    assert sonic[(*vendor_mibs.PFC_OF_PRIORITY, 3, 1, 7)] == 107
-    arista = by_oid(vendor_mibs.arista_rows(shown("eos")))
-    assert (arista[(*vendor_mibs.PFC_PRIORITY, 3, 1001, 0)], arista[(*vendor_mibs.PFC_PRIORITY, 4, 1001, 0)]) == (
+    cumulus = by_oid(snmp_mibs.cumulus_rows(shown("nvue")))
+    assert (cumulus[(*snmp_mibs.PFC, 10, 3)], cumulus[(*snmp_mibs.PFC, 11, 3)]) == (103, 203)
+    sonic = by_oid(snmp_mibs.cisco_pfc_rows(shown("sonic")))
+    assert sonic[(*snmp_mibs.PFC_OF_PORT, 1, 1)] == sonic[(*snmp_mibs.PFC_OF_PRIORITY, 2, 1, 3)] == 203
+    assert sonic[(*snmp_mibs.PFC_OF_PRIORITY, 3, 1, 7)] == 107
+    arista = by_oid(snmp_mibs.arista_rows(shown("eos")))
+    assert (arista[(*snmp_mibs.PFC_PRIORITY, 3, 1001, 0)], arista[(*snmp_mibs.PFC_PRIORITY, 4, 1001, 0)]) == (
         200,
         100,
     )
-    assert arista[(*vendor_mibs.PFC_WATCHDOG, 4, 1001, 0, 3)] == 8
+    assert arista[(*snmp_mibs.PFC_WATCHDOG, 4, 1001, 0, 3)] == 8
 
 
 def test_queues_are_in_the_mib_of_each_vendor() -> None:
-    cumulus = by_oid(vendor_mibs.cumulus_rows(shown("nvue")))
-    assert [cumulus[(*vendor_mibs.CLASSES, column, 3, 2)] for column in (3, 4, 5, 7)] == [1002, 2002, 3002, 4002]
-    assert cumulus[(*vendor_mibs.DISCARDS, 6, 3)] == sum(3000 + at for at in range(8))
-    assert [cumulus[(*vendor_mibs.UP_DOWN, column, 3)] for column in (2, 3, 4)] == [2, 1, 3]
-    sonic = by_oid(vendor_mibs.queue_rows(shown("sonic")))
-    assert [sonic[(*vendor_mibs.QUEUES, 1, 2, 3, column)] for column in (1, 2, 5)] == [1002, 2002, 3002]
-    arista = by_oid(vendor_mibs.arista_rows(shown("eos")))
-    assert [arista[(*vendor_mibs.EGRESS_QUEUE, column, 1001, 2, 0)] for column in (4, 5, 6)] == [1002, 2002, 3002]
-    assert arista[(*vendor_mibs.ECN_QUEUE, 4, 1001, 2)] == 4002
-    assert [arista[(*vendor_mibs.ECN_QUEUE, 3, 1001, queue)] for queue in (2, 3)] == [2, 1]
+    cumulus = by_oid(snmp_mibs.cumulus_rows(shown("nvue")))
+    assert [cumulus[(*snmp_mibs.CLASSES, column, 3, 2)] for column in (3, 4, 5, 7)] == [1002, 2002, 3002, 4002]
+    assert cumulus[(*snmp_mibs.DISCARDS, 6, 3)] == sum(3000 + at for at in range(8))
+    assert [cumulus[(*snmp_mibs.UP_DOWN, column, 3)] for column in (2, 3, 4)] == [2, 1, 3]
+    sonic = by_oid(snmp_mibs.cisco_queue_rows(shown("sonic")))
+    assert [sonic[(*snmp_mibs.QUEUES, 1, 2, 3, column)] for column in (1, 2, 5)] == [1002, 2002, 3002]
+    arista = by_oid(snmp_mibs.arista_rows(shown("eos")))
+    assert [arista[(*snmp_mibs.EGRESS_QUEUE, column, 1001, 2, 0)] for column in (4, 5, 6)] == [1002, 2002, 3002]
+    assert arista[(*snmp_mibs.ECN_QUEUE, 4, 1001, 2)] == 4002
+    assert [arista[(*snmp_mibs.ECN_QUEUE, 3, 1001, queue)] for queue in (2, 3)] == [2, 1]
 
 
 def test_sensors_have_value_scale_and_precision() -> None:
@@ -212,9 +211,9 @@ def test_eos_names_lanes_as_ports_and_has_the_modules_own_thresholds() -> None:
     second = 10**9 + 100 * 1005
     assert rows[(*snmp_mibs.PHYSICAL, 2, second + 36)] == b"DOM RX Power Sensor for Ethernet1/6"
     assert rows[(*snmp_mibs.PHYSICAL, 7, second + 36)] == b""
-    limits = by_oid(vendor_mibs.arista_rows(shown("eos")))
+    limits = by_oid(snmp_mibs.arista_rows(shown("eos")))
     temperature = 10**9 + 100 * 1001 + 10
-    assert [limits[(*vendor_mibs.SENSOR_LIMITS, column, temperature)] for column in range(1, 6)] == [
+    assert [limits[(*snmp_mibs.SENSOR_LIMITS, column, temperature)] for column in range(1, 6)] == [
         0,
         -50,
         700,
@@ -232,8 +231,8 @@ def test_the_state_of_a_sensor_follows_the_modules_thresholds(temperature_c: flo
     reading = port("Ethernet1/1")
     assert reading.module is not None
     warm = replace(reading, module=replace(reading.module, temperature_c=temperature_c))
-    rows = by_oid(vendor_mibs.arista_rows(snapshot(leaf("eos"), SwitchState("leaf"), (warm,))))
-    assert rows[(*vendor_mibs.SENSOR_LIMITS, 5, 10**9 + 100 * 1001 + 10)] == status
+    rows = by_oid(snmp_mibs.arista_rows(snapshot(leaf("eos"), SwitchState("leaf"), (warm,))))
+    assert rows[(*snmp_mibs.SENSOR_LIMITS, 5, 10**9 + 100 * 1001 + 10)] == status
 
 
 def test_lldp_lists_neighbors_by_the_index_of_the_port() -> None:

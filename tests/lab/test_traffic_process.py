@@ -13,10 +13,9 @@ import pytest
 from netkit.errors import LabError
 from netkit.lab.model.wiring import NicTraffic
 from netkit.lab.traffic import nic
-from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow
+from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow, TrafficProcess
 from netkit.lab.traffic.nic import bound, source_port
 from netkit.lab.traffic.nic import inside as inside_namespace
-from netkit.lab.traffic.process import TrafficProcess
 from tests.lab.traffic_scene import NIC, RAIL, Scene, inside, namespace, needs_root, scene, until
 
 H1, H2 = FlowEnd("h1", RAIL), FlowEnd("h2", RAIL)

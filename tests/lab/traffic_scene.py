@@ -18,9 +18,8 @@ from netkit.lab import netlink
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from netkit.lab.traffic import marking
-from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow
+from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow, TrafficProcess
 from netkit.lab.traffic.marking import PortMarks
-from netkit.lab.traffic.process import TrafficProcess
 
 DEADLINE_S = 90.0
 LIFETIME_S = 900

@@ -5,21 +5,65 @@ the port; hosts announce the MAC address of the NIC, lldpd's default. Frames are
 30 s, so that a moved cable is noticed soon: a deviation of the lab.
 """
 
+import json
 import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents import lldp_neighbor
-from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
-from netkit.lab.agents.snmp_agent import description
-from netkit.lab.agents.snmp_objects import LldpState
 from netkit.lab.node import Node
 from netkit.lab.state import PortState, SwitchState
+
+Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class LldpChassis:
+    """A device's own LLDP identity; `kind` is the chassis ID subtype: mac, local or another."""
+
+    kind: str = ""
+    identifier: str = ""
+    name: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LldpNeighbor:
+    """The neighbour on a kernel interface."""
+
+    interface: str
+    chassis: LldpChassis
+    port_kind: str
+    port: str
+    port_description: str
+
+
+@dataclass(frozen=True, slots=True)
+class LldpState:
+    """What LLDP knows: the local chassis, and the neighbours by kernel interface."""
+
+    kernel_names: Mapping[str, str]
+    chassis: LldpChassis
+    neighbors: tuple[LldpNeighbor, ...]
+
+
+DESCRIPTIONS = {
+    "nvue": "Cumulus-Linux {version} (Linux Kernel, {model})",
+    "sonic": "SONiC Software Version: SONiC.{version} - HwSku: {model} - Distribution: Debian",
+    "eos": "Arista Networks EOS version {version} running on an Arista Networks {model}",
+    "frr": "Linux with FRRouting {version} on {model}",
+}
+
+
+def description(switch: Switch) -> str:
+    """sysDescr, which LLDP announces too."""
+    text = DESCRIPTIONS.get(switch.platform, DESCRIPTIONS["frr"])
+    return text.format(version=switch.version, model=switch.model.name)
+
 
 NAME = "lldpd"
 CONFIG = "/run/netkit/lldpd.conf"
@@ -87,7 +131,7 @@ class Lldpd:
         deadline = time.monotonic() + REPEAT_S
         while self._config and self._node.is_running(NAME):
             self._reload(self._config)
-            known = {one.interface: one.port for one in lldp_neighbor.neighbors(self._show("interfaces"))}
+            known = {one.interface: one.port for one in neighbors(self._show("interfaces"))}
             if all(known.get(name) == wanted for name, wanted in self._names.items()) or time.monotonic() > deadline:
                 return
             time.sleep(PAUSE_S)
@@ -97,10 +141,10 @@ class Lldpd:
         self._config = ""
 
     def neighbors(self) -> tuple[LldpNeighbor, ...]:
-        return lldp_neighbor.neighbors(self._show("neighbors"))
+        return neighbors(self._show("neighbors"))
 
     def chassis(self) -> LldpChassis:
-        return lldp_neighbor.chassis(self._show("chassis"))
+        return chassis(self._show("chassis"))
 
     def state(self) -> LldpState:
         """The input of LLDP-MIB."""
@@ -114,7 +158,7 @@ class Lldpd:
     def _reload(self, text: str) -> None:
         """Reconfigure a running lldpd, once it has read its initial configuration."""
         deadline = time.monotonic() + START_S
-        while not self._has_read and lldp_neighbor.platform(self._show("configuration")) != self._mark:
+        while not self._has_read and platform(self._show("configuration")) != self._mark:
             if time.monotonic() > deadline or not self._node.is_running(NAME):
                 raise RuntimeError(f"{self._node.name}: lldpd does not read its configuration")
             time.sleep(PAUSE_S)
@@ -194,3 +238,67 @@ def config(hostname: str, announcements: Iterable[Announcement], tx_interval_s: 
 def _word(text: str) -> str:
     """Quote a value for lldpcli."""
     return '"' + re.sub(r'(["\\])', r"\\\1", "".join(filter(str.isprintable, text))) + '"'
+
+
+def neighbors(text: str) -> tuple[LldpNeighbor, ...]:
+    """Parse `lldpcli -f json0 show neighbors`; unreadable output yields no neighbours."""
+    return tuple(
+        _neighbor(interface)
+        for top in _dicts(_parsed(text).get("lldp"))
+        for interface in _dicts(top.get("interface"))
+        if interface.get("name")
+    )
+
+
+def chassis(text: str) -> LldpChassis:
+    """Parse `lldpcli -f json0 show chassis`."""
+    found = (
+        _chassis(entry) for top in _dicts(_parsed(text).get("local-chassis")) for entry in _dicts(top.get("chassis"))
+    )
+    return next(found, LldpChassis())
+
+
+def platform(text: str) -> str:
+    """The platform string from `lldpcli -f json0 show configuration`."""
+    found = (
+        _value(entry, "platform")
+        for top in _dicts(_parsed(text).get("configuration"))
+        for entry in _dicts(top.get("config"))
+    )
+    return next(found, "")
+
+
+def _neighbor(interface: Mapping[str, Json]) -> LldpNeighbor:
+    port = next(_dicts(interface.get("port")), {})
+    kind, identifier = _identity(port)
+    device = _chassis(next(_dicts(interface.get("chassis")), {}))
+    return LldpNeighbor(str(interface["name"]), device, kind, identifier, _value(port, "descr"))
+
+
+def _chassis(entry: Mapping[str, Json]) -> LldpChassis:
+    kind, identifier = _identity(entry)
+    return LldpChassis(kind, identifier, _value(entry, "name"), _value(entry, "descr"))
+
+
+def _identity(entry: Mapping[str, Json]) -> tuple[str, str]:
+    identity = next(_dicts(entry.get("id")), {})
+    return str(identity.get("type", "")), str(identity.get("value", ""))
+
+
+def _value(entry: Mapping[str, Json], key: str) -> str:
+    return str(next(_dicts(entry.get(key)), {}).get("value", ""))
+
+
+def _parsed(text: str) -> Mapping[str, Json]:
+    try:
+        parsed: Json = json.loads(text)
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _dicts(value: Json) -> Iterator[Mapping[str, Json]]:
+    """Yield the objects of a list; json0 wraps every value in lists."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            yield item

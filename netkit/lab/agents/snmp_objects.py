@@ -3,13 +3,12 @@
 import re
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import reduce
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.reading import SwitchPortReading, TransceiverReading
 from netkit.lab.state import PortState, SwitchState
 
@@ -158,15 +157,6 @@ class SnmpSnapshot:
     switch: Switch
     state: SwitchState
     interfaces: tuple[SnmpInterface, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LldpState:
-    """What LLDP knows: the local chassis, and the neighbours by kernel interface."""
-
-    kernel_names: Mapping[str, str]
-    chassis: LldpChassis
-    neighbors: tuple[LldpNeighbor, ...]
 
 
 def snapshot(switch: Switch, state: SwitchState, readings: Iterable[SwitchPortReading]) -> SnmpSnapshot:

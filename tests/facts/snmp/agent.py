@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from netkit.facts import Facts
-from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
+from netkit.lab.agents.lldp_daemon import LldpChassis, LldpNeighbor, LldpState
 from netkit.lab.agents.snmp_agent import SnmpAgent
-from netkit.lab.agents.snmp_objects import LldpState
 from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from netkit.observe import assemble
 from netkit.platforms.snmp import Community, Credential, User

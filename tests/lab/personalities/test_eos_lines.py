@@ -10,9 +10,8 @@ import pytest
 
 from netkit.design import Fabric
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.personalities.eos import Eos, show
+from netkit.lab.personalities.eos import Eos, Terminal, show
 from netkit.lab.personalities.eos.reply import EosCommandError
-from netkit.lab.personalities.eos.terminal import Terminal
 from netkit.lab.state import SwitchState
 from tests.lab.personalities.eos_node import RecordedNode, config_of, eos_fabric
 

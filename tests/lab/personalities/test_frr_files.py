@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from netkit.design import Fabric
 from netkit.lab.layout import kernel_name
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.personalities.frr import engine, files
-from netkit.lab.personalities.frr.engine import FrrDeclaredState
+from netkit.lab.personalities import frr
+from netkit.lab.personalities.frr import FrrDeclaredState, files
 from netkit.lab.personalities.frr.files import Netplan
 from netkit.render import Engine, render
 from tests import intents
@@ -59,7 +59,7 @@ def become(fabric: Fabric, name: str, texts: Mapping[str, str]) -> FrrDeclaredSt
             wrong = list(files.complaints(place, text))
             if wrong:
                 raise ConfigRefusedError("\n".join(wrong))
-        return engine.of_files(placed, name, kernel_names)
+        return frr.of_files(placed, name, kernel_names)
     except ConfigRefusedError as error:
         return str(error)
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.lab.node import ProgramResult
-from netkit.lab.personalities.linux_host import systemd_run, udev, units
-from netkit.lab.personalities.linux_host.systemctl import systemctl
+from netkit.lab.personalities.linux_host import udev, units
+from netkit.lab.personalities.linux_host.systemctl import SpanError, seconds, systemctl, systemd_run
 from netkit.lab.personalities.linux_host.units import EXITED, Units, UnitState
 from tests.lab.personalities.linux_host_desk import Desk, Typed, small
 
@@ -40,7 +40,7 @@ class Host:
     def type(self, line: str) -> tuple[int, str, str]:
         program, *words = line.split()
         call = Typed(program, tuple(words))
-        answer = systemctl if program == "systemctl" else systemd_run.systemd_run
+        answer = systemctl if program == "systemctl" else systemd_run
         return answer(self.units, call), call.printed, call.complained
 
     def _run(self, command: list[str]) -> ProgramResult:
@@ -136,13 +136,13 @@ def test_a_timer_waits_in_the_node_and_can_be_stopped(host: Host) -> None:
     ("text", "span_s"), [("90", 90), ("90s", 90), ("2min", 120), ("1min 30s", 90), ("1h5m", 3900), ("500ms", 0.5)]
 )
 def test_time_spans(text: str, span_s: float) -> None:
-    assert systemd_run.seconds(text) == span_s
+    assert seconds(text) == span_s
 
 
 @given(st.text(max_size=20))
 def test_no_time_span_breaks_it(text: str) -> None:
-    with contextlib.suppress(systemd_run.SpanError):
-        assert systemd_run.seconds(text) >= 0
+    with contextlib.suppress(SpanError):
+        assert seconds(text) >= 0
 
 
 def test_unknown_options_of_systemd_run_are_refused(host: Host) -> None:

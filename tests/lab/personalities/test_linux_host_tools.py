@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from netkit.design.fabric import Fabric
 from netkit.lab.node import ProgramResult
 from netkit.lab.personalities.linux_host import TOOLS, mft, qos_tools
+from netkit.lab.personalities.linux_host.ethtool import active_mtu
 from netkit.lab.personalities.linux_host.machine import HostMachine, VolatileNicSettings
-from netkit.lab.personalities.linux_host.pci import active_mtu
 from tests.lab.personalities.linux_host_desk import COPPER, Desk, Typed, rendered, small, type_at
 from tests.lanes import examples
 

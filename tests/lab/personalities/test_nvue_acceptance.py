@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from netkit.lab.personalities.nvue import factory, rules
-from netkit.lab.personalities.nvue.document import change
+from netkit.lab.personalities.nvue.command_line import parse_change
 from netkit.lab.personalities.nvue.schema import BREAK, CumulusSwitch, Issue, checked, merged, schema
 from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.tree import Path as TreePath
@@ -128,14 +128,14 @@ def test_configurations_for_the_first_boot_are_accepted(version: str) -> None:
     lines = [line for line in device.files["ztp.sh"].splitlines() if line.startswith("nv set")]
     tree: Tree = {}
     for line in lines:
-        tree = merged(known, tree, change(known, "set", shlex.split(line)[2:]).set)
+        tree = merged(known, tree, parse_change(known, "set", shlex.split(line)[2:]).set)
     assert len(list(leaves(tree))) == len(lines)
     # The DHCP client of the factory's eth0 must be gone: it would add an address and a default route.
     running = factory(known, chassis)
     for line in device.files["ztp.sh"].splitlines():
         _, verb, *words = shlex.split(line, comments=True) if line.startswith("nv ") else ("", "")
         if verb == "set":
-            running = merged(known, running, change(known, "set", words).set)
+            running = merged(known, running, parse_change(known, "set", words).set)
         elif verb == "unset":
             running = without(running, tuple(words))
     assert "dhcp" in str(factory(known, chassis))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.personalities.nvue import Nvue, revision
+from netkit.lab.personalities.nvue import Nvue, system
 from netkit.lab.state import PortState
 from tests import intents
 from tests.lab.personalities.nvue.bench import Desk, RecordingNode, desk, rendered
@@ -171,8 +171,8 @@ def test_provisioning_refuses_what_the_switch_would(tmp_path: Path, before: str,
 
 
 def test_only_the_last_revisions_are_kept(terminal: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert revision.KEPT == 100
-    monkeypatch.setattr(revision, "KEPT", 10)
+    assert system.KEPT == 100
+    monkeypatch.setattr(system, "KEPT", 10)
     for mtu in range(1000, 1020):
         apply(terminal, f"set interface swp33s0 link mtu {mtu}")
     kept = terminal.switch.system.store.revisions

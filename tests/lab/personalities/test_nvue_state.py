@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from netkit.hardware import Catalog
 from netkit.lab.personalities.nvue import rules
-from netkit.lab.personalities.nvue.document import change, read
+from netkit.lab.personalities.nvue.command_line import parse_change, read
 from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue, NvueSchemaNode, checked, merged, schema
 from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.system import NvueCommandError
@@ -67,7 +67,7 @@ def state(*lines: str, version: str = "5.16.1") -> SwitchState:
     known = schema(chassis.version)
     tree: Tree = {}
     for line in lines:
-        tree = merged(known, tree, change(known, "set", line.split()).set)
+        tree = merged(known, tree, parse_change(known, "set", line.split()).set)
     assert rules.broken(tree, chassis) == []
     return switch_state(tree, chassis)
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from netkit.lab.agents import lldp_neighbor
+from netkit.lab.agents import lldp_daemon
 from netkit.lab.personalities.eos.configuration import EosSection
 from netkit.lab.personalities.eos.grammar import port_list
 from netkit.lab.personalities.eos.machine import EosMachine
@@ -86,11 +86,11 @@ class ShowContext:
         found = self._json("show ip route json", "zebra")
         return found if isinstance(found, dict) else {}
 
-    def lldp(self) -> Iterator[tuple[str, lldp_neighbor.LldpNeighbor]]:
+    def lldp(self) -> Iterator[tuple[str, lldp_daemon.LldpNeighbor]]:
         if self.config.is_off("lldp", "run"):
             return
         result = self.machine.node.run(*LLDP_COMMAND)
-        for neighbor in lldp_neighbor.neighbors(result.stdout):
+        for neighbor in lldp_daemon.neighbors(result.stdout):
             yield self.port_of(neighbor.interface), neighbor
 
     def _json(self, command: str, daemon: str) -> object:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netkit.lab.agents.lldp_neighbor import LldpNeighbor
+from netkit.lab.agents.lldp_daemon import LldpNeighbor
 from netkit.lab.personalities.eos import routing
 from netkit.lab.personalities.eos.grammar import port_list
 from netkit.lab.personalities.eos.reply import Data, EosCommandError, EosReply, InvalidCommandError

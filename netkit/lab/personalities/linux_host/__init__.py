@@ -12,11 +12,8 @@ from netkit.lab.personalities.linux_host import (
     measuring,
     mft,
     networkd,
-    nicctl,
-    pci,
     qos_tools,
     systemctl,
-    systemd_run,
     udev,
     units,
 )
@@ -29,8 +26,8 @@ from netkit.lab.personality import Call, Personality
 TOOLS: Mapping[str, Tool] = {
     "dcb": qos_tools.dcb,
     "ethtool": ethtool.ethtool,
-    "ibv_devinfo": pci.ibv_devinfo,
-    "lspci": pci.lspci,
+    "ibv_devinfo": ethtool.ibv_devinfo,
+    "lspci": ethtool.lspci,
     "mlnx_qos": qos_tools.mlnx_qos,
     "mlxconfig": mft.mlxconfig,
     "mlxlink": mft.mlxlink,
@@ -38,9 +35,9 @@ TOOLS: Mapping[str, Tool] = {
     "mstconfig": mft.mlxconfig,
     "mstlink": mft.mlxlink,
     "mstreg": mft.mlxreg,
-    "nicctl": nicctl.nicctl,
-    "rdma": pci.rdma,
-    "setpci": pci.setpci,
+    "nicctl": qos_tools.nicctl,
+    "rdma": ethtool.rdma,
+    "setpci": ethtool.setpci,
 }
 """Programs that only need the NICs."""
 
@@ -84,7 +81,7 @@ def _mlxfwreset(host: "LinuxHost", call: Call) -> int:
 
 SYSTEM_PROGRAMS: Mapping[str, Callable[["LinuxHost", Call], int]] = {
     "systemctl": lambda host, call: systemctl.systemctl(host.units, call),
-    "systemd-run": lambda host, call: systemd_run.systemd_run(host.units, call),
+    "systemd-run": lambda host, call: systemctl.systemd_run(host.units, call),
     "networkctl": _networkctl,
     "udevadm": _udevadm,
     "mlxfwreset": _mlxfwreset,

@@ -10,7 +10,7 @@ from netkit.design.fabric import Host, Nic
 from netkit.lab.model.wiring import between
 from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.personality import Call
-from netkit.lab.rdma import RdmaBench, RdmaPath
+from netkit.lab.services import RdmaBench, RdmaPath
 from netkit.lab.traffic.flow import FlowEnd
 
 RULE = "-" * 87 + "\n"

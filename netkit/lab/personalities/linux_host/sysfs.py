@@ -9,8 +9,17 @@ from pathlib import Path
 from netkit.design.fabric import Host
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node
-from netkit.lab.personalities.linux_host.family import BROADCOM, MELLANOX, NicFamily, family_of
-from netkit.lab.personalities.linux_host.machine import PRIORITIES, HostMachine, NicFirmware, RailCard, port_of
+from netkit.lab.personalities.linux_host.machine import (
+    BROADCOM,
+    MELLANOX,
+    PRIORITIES,
+    HostMachine,
+    NicFamily,
+    NicFirmware,
+    RailCard,
+    family_of,
+    port_of,
+)
 from netkit.lab.personalities.linux_host.networkd import NETWORKCTL
 from netkit.lab.reading import NicReading
 

@@ -8,12 +8,15 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from netkit.lab.personalities.nvue import revision
-from netkit.lab.personalities.nvue.command_line import USAGE_EXIT, Words, words
-from netkit.lab.personalities.nvue.document import read
-from netkit.lab.personalities.nvue.revision import NvueRevision, UnknownRevisionError
+from netkit.lab.personalities.nvue.command_line import USAGE_EXIT, Words, read, words
 from netkit.lab.personalities.nvue.rules import broken
-from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
+from netkit.lab.personalities.nvue.system import (
+    NvueCommandError,
+    NvueRevision,
+    NvueSystem,
+    UnknownRevisionError,
+    history_text,
+)
 from netkit.lab.personalities.nvue.tree import Tree, difference, dump, hidden, leaves
 from netkit.lab.personality import Call
 
@@ -219,7 +222,7 @@ def _verify(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
 
 def _history(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
     line = words(arguments, (), OUTPUTS)
-    call.out(revision.shown(system.store, line.option(*OUTPUTS), line.places[0] if line.places else ""))
+    call.out(history_text(system.store, line.option(*OUTPUTS), line.places[0] if line.places else ""))
     return 0
 
 

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 from netkit.lab.personalities.nvue import show_ports, show_qos
 from netkit.lab.personalities.nvue.schema import is_within
-from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
-from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
+from netkit.lab.personalities.nvue.system import NvueCommandError, NvueShowContext, NvueSystem, Shown
 from netkit.lab.personalities.nvue.tree import child, is_set, text
 
 DETAIL_UNTIL = (5, 12)

@@ -12,7 +12,7 @@ from netkit.lab.netlink import PEER_INTERFACE
 from netkit.lab.personalities.nvue import show_qos
 from netkit.lab.personalities.nvue.rules import is_negotiating
 from netkit.lab.personalities.nvue.schema import PEERLINK, PORT, interface_type
-from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
+from netkit.lab.personalities.nvue.system import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
 from netkit.lab.reading import ModuleThresholds, SwitchPortReading, TransceiverReading
 from netkit.lab.state import STP_PRIORITIES

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.state import POLL_MS, ROBUSTNESS, port_qos
+from netkit.lab.personalities.nvue.system import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import child, is_on, number, text
 from netkit.lab.reading import BufferReading, PriorityReading, QueueReading
 from netkit.lab.state import QosState, SchedulerState

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 from netkit.lab.node import ConfigRefusedError, ProgramResult
-from netkit.lab.personalities.linux_host.systemctl import systemctl
-from netkit.lab.personalities.linux_host.systemd_run import systemd_run
+from netkit.lab.personalities.linux_host.systemctl import systemctl, systemd_run
 from netkit.lab.personalities.sonic import commands, database
 from netkit.lab.personalities.sonic.commands import Commands, answer
-from netkit.lab.personalities.sonic.frrcfgd import realisable
+from netkit.lab.personalities.sonic.switch import realisable
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import FOLDER, FRR, write
 from netkit.lab.personality import Call, Elem, GnmiLeaf

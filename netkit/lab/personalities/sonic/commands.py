@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from netkit.lab.agents import lldp_neighbor
+from netkit.lab.agents import lldp_daemon
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.sonic import updater
 from netkit.lab.personalities.sonic.system import SonicSystem
@@ -156,7 +156,7 @@ def _version(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # 
 
 
 def _lldp_table(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
-    neighbors = lldp_neighbor.neighbors(system.node.run(*LLDP_COMMAND).stdout)
+    neighbors = lldp_daemon.neighbors(system.node.run(*LLDP_COMMAND).stdout)
     rows = [
         (one.interface, one.chassis.name, one.port, "", one.port_description)
         for one in sorted(neighbors, key=lambda one: natural(one.interface))

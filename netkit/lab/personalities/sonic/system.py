@@ -3,12 +3,11 @@
 import copy
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from netkit.design.fabric import Switch
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host.units import Units
-from netkit.lab.personalities.sonic.port_tables import Rates
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, refuse_invalid, schema
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, SonicDeclaredState, declared_state
 from netkit.lab.personalities.sonic.tables import (
@@ -23,6 +22,7 @@ from netkit.lab.personalities.sonic.tables import (
 )
 from netkit.lab.personalities.sonic.updater import Permissions, UpdaterChange, change, patched, permissions
 from netkit.lab.personality import Personality
+from netkit.lab.reading import SwitchPortReading
 
 CONFIG_FILES = frozenset({"config_db.json", "frr.conf"})
 READ_BY_ROUTING = ("docker_routing_config_mode", "frr_mgmt_framework_config")
@@ -36,6 +36,37 @@ A host's networkd permanently loses routes if its link comes back before it has 
 """
 RunningState = tuple[Tables, str, dict[str, Value | None]]
 """Tables, FRR's configuration, and the leaves the containers read at their start."""
+
+
+MIN_INTERVAL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SonicPortRate:
+    """The traffic rate of a port."""
+
+    rx_bytes_per_s: float = 0.0
+    tx_bytes_per_s: float = 0.0
+
+
+class Rates:
+    """Computes rates from successive readings."""
+
+    def __init__(self) -> None:
+        self._previous: dict[str, tuple[float, int, int]] = {}
+        self._rates: dict[str, SonicPortRate] = {}
+
+    def of(self, reading: SwitchPortReading) -> SonicPortRate:
+        """The rate since the previous reading at least one second ago."""
+        now_s, traffic = time.monotonic(), reading.traffic
+        then_s, rx_bytes, tx_bytes = self._previous.get(reading.name, (0.0, 0, 0))
+        passed_s = now_s - then_s
+        if reading.name not in self._previous or passed_s >= MIN_INTERVAL_S:
+            self._previous[reading.name] = (now_s, traffic.rx_bytes, traffic.tx_bytes)
+            if then_s and traffic.rx_bytes >= rx_bytes and traffic.tx_bytes >= tx_bytes:
+                rx, tx = (traffic.rx_bytes - rx_bytes) / passed_s, (traffic.tx_bytes - tx_bytes) / passed_s
+                self._rates[reading.name] = SonicPortRate(rx, tx)
+        return self._rates.get(reading.name, SonicPortRate())
 
 
 class SonicSystem(Personality):
