@@ -11,7 +11,7 @@ import pytest
 
 from netkit.facts.qos import Ecn
 from netkit.judge.parity import is_read, rail_sum
-from netkit.platforms.linux.facts import hardware, interface, qos
+from netkit.platforms.linux.facts import hardware, interface
 from netkit.platforms.linux.model import parse, text
 from netkit.platforms.linux.view import views
 from netkit.platforms.linux.view_nic import nv_settings
@@ -245,7 +245,7 @@ def test_effective_settings_of_broadcom_are_read(machine: BroadcomMachine) -> No
     path = f"/sys/kernel/config/bnxt_re/{BROADCOM.rdma}/ports/1/cc/apply"
     dcb = "#@ rail1\ndscp-prio 26:3 48:6\nprio-pfc 0:off 3:on\ntc-tsa 0:ets 1:ets 2:strict\ntc-bw 0:10 1:90 2:0\n"
     dcb += "prio-tc 0:0 3:1 6:2\n#= 0\n"
-    found = qos.qos(made({path: shown}), CARDS, dcb, "")
+    found = hardware.qos(made({path: shown}), CARDS, dcb, "")
     assert isinstance(found, dict)
     one = found["rail1"]
     assert (one.cnp_dscp, one.cnp_priority, one.ecn_notifies, one.ecn_reacts) == (48, 6, {3}, {3})

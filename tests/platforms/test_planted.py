@@ -21,12 +21,12 @@ from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate
 from netkit.platforms.eos import session
-from netkit.platforms.frr.staging import merged, without_left
+from netkit.platforms.frr.procedure import merged, without_left
 from netkit.platforms.linux.model import with_left
 from netkit.platforms.nvue.patch import documents
 from netkit.platforms.ownership import OWN_RULES, rules_text, with_rules
 from netkit.platforms.sonic import tables
-from netkit.platforms.sonic.candidate import SonicState, planned
+from netkit.platforms.sonic.reader import SonicState, planned
 from tests.lab.personalities import eos_node
 from tests.platforms.nvue.test_patch import patched
 from tests.platforms.samples import samples

@@ -22,8 +22,8 @@ from netkit.platforms.nvue.driver import NvueDriver
 from netkit.platforms.nvue.patch import filled
 from netkit.platforms.ownership import leaving
 from netkit.platforms.secrets import SECRET, SecretResolver
-from netkit.platforms.sonic.candidate import SonicState
 from netkit.platforms.sonic.driver import SonicDriver
+from netkit.platforms.sonic.reader import SonicState
 
 WORDS = {
     "ONE": "a'b: #c",

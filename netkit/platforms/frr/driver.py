@@ -15,8 +15,8 @@ from netkit.platforms.driver import Candidate, SessionState, given_text
 from netkit.platforms.frr import procedure, reply
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN, PLACES, RELOAD
 from netkit.platforms.frr.model import MODEL, PASSWORD
+from netkit.platforms.frr.procedure import differing, drain_lines, left, merged, undrain_lines
 from netkit.platforms.frr.reply import named
-from netkit.platforms.frr.staging import differing, drain_lines, left, merged, undrain_lines
 from netkit.platforms.json_access import UNKNOWN, rows
 from netkit.platforms.linux_getters import LinuxGetters
 from netkit.platforms.secrets import SECRET, SecretResolver

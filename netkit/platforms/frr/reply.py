@@ -12,8 +12,7 @@ from netkit.platforms.driver import SessionState
 from netkit.platforms.existing import ExistingSessions, most, number
 from netkit.platforms.frr.files import FRR_CONF, PLACES
 from netkit.platforms.frr.model import DEFAULTS
-from netkit.platforms.frr.procedure import AFTER, DRAIN, GONE, IS_WAITING
-from netkit.platforms.frr.staging import drain_place
+from netkit.platforms.frr.procedure import AFTER, DRAIN, GONE, IS_WAITING, drain_place
 
 MARK = "\x01"
 SHOWN = "Current configuration:"

@@ -28,7 +28,7 @@ from netkit.platforms.existing import (
     number,
     numbers,
 )
-from netkit.platforms.nvue import roce_mode
+from netkit.platforms.nvue import dialects
 from netkit.platforms.nvue.routing import FILE, ON, SWITCH
 
 OFF = frozenset({"off", "disabled", "disable", "false"})
@@ -44,7 +44,7 @@ FOR_ALL = "default-global"
 # Modes of `qos roce` that have these classes; lossy-multi-tc has others, which no public table lists in full.
 ROCE_MODES = frozenset({"lossless", "lossless-single-ipool", "lossy"})
 PFC_CABLE_M = 10
-ECN = ExistingEcn(roce_mode.ECN_MIN_BYTES, roce_mode.ECN_MAX_BYTES, roce_mode.ECN_PERCENT)
+ECN = ExistingEcn(dialects.ECN_MIN_BYTES, dialects.ECN_MAX_BYTES, dialects.ECN_PERCENT)
 """Of the RoCE mode, and of a profile that leaves some of it out."""
 WATCHDOG_POLL_MS, WATCHDOG_POLLS = 100, 3
 KEEPALIVE_S, HOLD_S, CONNECT_S = 3, 9, 10
@@ -266,7 +266,7 @@ class _Qos:
         self.is_lossless = self.has_roce and mode != "lossy"
         self.has_pools = mode == "lossless"
         self.classes = {
-            one: roce_mode.CLASSES.get(one, roce_mode.REST_CLASS) if self.has_roce else one for one in range(PRIORITIES)
+            one: dialects.CLASSES.get(one, dialects.REST_CLASS) if self.has_roce else one for one in range(PRIORITIES)
         }
         for key, row in _trees(tree, "egress-queue-mapping", FOR_ALL, "switch-priority").items():
             traffic_class = _number(row, "traffic-class")
@@ -312,12 +312,12 @@ class _Qos:
             return ()
         found = {one for one in _keys(row, "switch-priority") if one < PRIORITIES}
         if not found and profile == FOR_ALL and self.is_lossless:
-            return (roce_mode.ROCE_PRIORITY,)
+            return (dialects.ROCE_PRIORITY,)
         return tuple(sorted(found))
 
     def cable_m(self, name: str) -> float:
         own = _number(self._row("pfc", name)[1], "cable-length") or _number(self.tree, "roce", "cable-length")
-        return float(own or (roce_mode.CABLE_M if self.has_roce else PFC_CABLE_M))
+        return float(own or (dialects.CABLE_M if self.has_roce else PFC_CABLE_M))
 
     def ecn(self, name: str, priority: int) -> ExistingEcn | None:
         profile, row = self._row("congestion-control", name)
@@ -325,7 +325,7 @@ class _Qos:
         rows = (one for key, one in _trees(row, "traffic-class").items() if traffic_class in numbers(key))
         found = next(rows, None)
         if found is None:
-            is_marked = profile == FOR_ALL and self.has_roce and traffic_class in roce_mode.WEIGHTS
+            is_marked = profile == FOR_ALL and self.has_roce and traffic_class in dialects.WEIGHTS
             return ECN if is_marked else None
         if _text(found, "ecn") in OFF or _text(found, "mode") == "relative":
             return None
@@ -347,7 +347,7 @@ class _Qos:
 
     def _schedulers(self) -> dict[int, int | None]:
         """The weight of each class in use; None for one that is served first."""
-        found: dict[int, int | None] = {**roce_mode.WEIGHTS, roce_mode.CNP_CLASS: None} if self.has_roce else {}
+        found: dict[int, int | None] = {**dialects.WEIGHTS, dialects.CNP_CLASS: None} if self.has_roce else {}
         for key, row in _trees(self._most("egress-scheduler"), "traffic-class").items():
             weight = _number(row, "bw-percent")
             if _text(row, "mode") == "strict":
@@ -359,7 +359,7 @@ class _Qos:
     def _pool_percent(self) -> int | None:
         pools = ("roce-lossless", "default-lossless")
         given = (_number(self.tree, "traffic-pool", pool, "memory-percent") for pool in pools)
-        return next((one for one in given if one is not None), roce_mode.POOL_PERCENT if self.has_pools else None)
+        return next((one for one in given if one is not None), dialects.POOL_PERCENT if self.has_pools else None)
 
 
 def _is_watched(port: Tree) -> bool:

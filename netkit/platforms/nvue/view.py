@@ -9,12 +9,11 @@ from netkit.design.fabric import ExternalPort, Fabric, Snmp, Switch, SwitchPair
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.design.traffic import EcnThresholds, LosslessProfile
 from netkit.hardware import Split
-from netkit.platforms.nvue import roce_mode
-from netkit.platforms.nvue.dialects import NvueDialect, dialect
-from netkit.platforms.nvue.roce_mode import CLASSES, CNP_CLASS, REST_CLASS, ROCE_CLASS, WEIGHTS
+from netkit.platforms.nvue import dialects
+from netkit.platforms.nvue.dialects import CLASSES, CNP_CLASS, REST_CLASS, ROCE_CLASS, WEIGHTS, NvueDialect, dialect
 from netkit.render.output import Artifact
 
-MODE_ECN = EcnThresholds(roce_mode.ECN_MIN_BYTES, roce_mode.ECN_MAX_BYTES, roce_mode.ECN_PERCENT)
+MODE_ECN = EcnThresholds(dialects.ECN_MIN_BYTES, dialects.ECN_MAX_BYTES, dialects.ECN_PERCENT)
 FLOOD_PPS = 100  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue
 SERVED = (("tcp", 22), ("udp", 161), ("tcp", 443), ("tcp", 8765), ("tcp", 9339))
 """SSH, SNMP, HTTPS, NVUE's API and gNMI."""

@@ -8,8 +8,7 @@ from netkit.errors import DeviceError, Problem
 from netkit.platforms.driver import Candidate, given_text
 from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.sonic import procedure, tables
-from netkit.platforms.sonic.candidate import Intended, SonicState, intended, planned
-from netkit.platforms.sonic.reader import SonicReader, reason
+from netkit.platforms.sonic.reader import Intended, SonicReader, SonicState, intended, planned, reason
 from netkit.platforms.ssh import Done
 
 BACK_S, QUESTION_S = 900, 30

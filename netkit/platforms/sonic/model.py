@@ -7,7 +7,7 @@ from netkit.errors import ConfigError, Problem
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import PRESENT, Config, Files, Path
 from netkit.platforms.frr.model import FRR_CONF, ROUTING
-from netkit.platforms.frr.staging import foreign, without_left
+from netkit.platforms.frr.procedure import foreign, without_left
 from netkit.platforms.ownership import LEFT, Ownership, declared
 from netkit.platforms.secrets import SECRET, is_secret_name
 from netkit.platforms.sonic.router import keeping, router

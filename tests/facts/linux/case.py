@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from netkit.platforms import disk
-from netkit.platforms.linux.facts import hardware, interface, optic, probe, qos
+from netkit.platforms.linux.facts import hardware, interface, optic, probe
 from netkit.platforms.linux.facts.reading import LAST, Card, Tree, parse
 
 FOLDER = Path(__file__).parent / "cases"
@@ -35,8 +35,8 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "modules": optic.modules,
     "link_up": interface.times_s,
     "mlxlink": optic.shown,
-    "mlnx_qos": qos.parse_mlnx_qos,
-    "dcb": qos.parse_dcb,
+    "mlnx_qos": hardware.parse_mlnx_qos,
+    "dcb": hardware.parse_dcb,
     "lags": lambda text: interface.lags(
         tree(dict(line.replace("\0", "").partition(" ")[::2] for line in text.splitlines()))
     ),

@@ -15,7 +15,7 @@ from netkit.facts.counter import COUNTERS
 from netkit.facts.optic import Lane, Module
 from netkit.observe.assemble import facts
 from netkit.observe.collector import target
-from netkit.platforms.linux.facts import command, interface, optic, qos, views
+from netkit.platforms.linux.facts import command, hardware, interface, optic, views
 from netkit.platforms.linux.facts.optic import in_use
 from netkit.platforms.linux.facts.reading import LAST
 from netkit.platforms.view import Reply, SubjectNic, ViewSubject
@@ -115,7 +115,7 @@ def test_yielded_kinds_have_known_names() -> None:
 def test_colours_change_nothing() -> None:
     text = (CASES[0].parent.parent / "mlnx_qos/os_controlled.txt").read_text(encoding="utf-8")
     coloured = "".join(f"\x1b[36m{line}\x1b[0m\n" for line in text.splitlines())
-    assert qos.parse_mlnx_qos(coloured) == qos.parse_mlnx_qos(text)
+    assert hardware.parse_mlnx_qos(coloured) == hardware.parse_mlnx_qos(text)
 
 
 @pytest.mark.parametrize("text", ["", "#@ 4\n#= 127\n#@ 6\n[]\n#= 0\n", '#@ 4\n[{"dst": "default", \n#= 0\n'])

@@ -6,7 +6,7 @@ from netkit.facts import Absent
 from netkit.facts.device import Interface, System
 from netkit.facts.host import HostFacts
 from netkit.facts.qos import Ecn
-from netkit.platforms.linux.facts import hardware, interface, qos, reading
+from netkit.platforms.linux.facts import hardware, interface, reading
 from netkit.platforms.linux.facts.hardware import host, system
 from netkit.platforms.view import SubjectNic
 from tests.facts.linux.case import CASES, DEVICES
@@ -76,7 +76,7 @@ def test_the_in_tree_driver_has_congestion_settings_in_debugfs_and_only_the_cnp_
     debug = f"/sys/kernel/debug/mlx5/{NIC.pci}/cc_params"
     files = {**OWN, f"{debug}/np_cnp_dscp": "48", f"{debug}/np_cnp_prio": "6"}
     shown = "#@ rail0\nprio-pfc 3:on \nprio-tc 3:3 \n#= 0\n"
-    found = qos.qos(made(files), cards(files), shown, "")
+    found = hardware.qos(made(files), cards(files), shown, "")
     assert not isinstance(found, Absent)
     one = found["rail0"]
     assert (one.cnp_dscp, one.cnp_priority, one.ecn, one.ecn_notifies, one.data_tos) == (48, 6, None, None, None)
@@ -88,9 +88,9 @@ def test_ecn_works_where_a_nic_both_notifies_and_reacts() -> None:
     ecn[f"{CARD}/net/rail0/ecn/roce_np/enable/3"] = "1"
     shown = "#@ rail0\nprio-pfc 3:on \nprio-tc 3:5 \n#= 0\n"
     pause = "#@ rail0\nPause parameters for rail0:\nAutonegotiate:\toff\nRX:\t\ton\nTX:\t\toff\n#= 0\n"
-    half = qos.qos(made({**OWN, **ecn}), cards({**OWN, **ecn}), shown, pause)
+    half = hardware.qos(made({**OWN, **ecn}), cards({**OWN, **ecn}), shown, pause)
     ecn[f"{CARD}/net/rail0/ecn/roce_rp/enable/3"] = "1"
-    whole = qos.qos(made({**OWN, **ecn}), cards({**OWN, **ecn}), shown, pause)
+    whole = hardware.qos(made({**OWN, **ecn}), cards({**OWN, **ecn}), shown, pause)
     assert not isinstance(half, Absent)
     assert not isinstance(whole, Absent)
     assert (half["rail0"].ecn, half["rail0"].ecn_notifies, half["rail0"].ecn_reacts) == (

@@ -12,7 +12,7 @@ import pytest
 from netkit.errors import AccessError, Problem
 from netkit.observe.assemble import Readings, instead
 from netkit.platforms import shell_batch
-from netkit.platforms.nvue import rest, rest_line
+from netkit.platforms.nvue import rest
 from netkit.platforms.nvue.facts import views
 from netkit.platforms.nvue.rest import ask as ask_by_rest
 from netkit.platforms.nvue.rest import request
@@ -107,7 +107,7 @@ def test_a_lost_connection_is_an_access_error(monkeypatch: pytest.MonkeyPatch) -
         ask(LINE, [f"nv show {number}" for number in range(2 * PER_SESSION)])
 
 
-class PlainLine(rest_line.RestLine):
+class PlainLine(rest.RestLine):
     """A connection to a switch that answers over plain HTTP."""
 
     def open(self) -> None:
@@ -160,7 +160,7 @@ def switch(answers: Sequence[tuple[int, str]]) -> Iterator[PlainLine]:
     [
         ([(404, "{}")], "exit code 1: the item does not exist"),
         ([(400, '{"detail": "no such view"}')], "exit code 1: refuses the query: no such view"),
-        ([(500, "<p>")] * rest_line.TRIES, "exit code 1: answers with status 500"),
+        ([(500, "<p>")] * rest.TRIES, "exit code 1: answers with status 500"),
         ([(0, "")], "does not end"),
         ([(200, '{"swp1": {"other": 1}}')], ""),
     ],
@@ -168,7 +168,7 @@ def switch(answers: Sequence[tuple[int, str]]) -> Iterator[PlainLine]:
 def test_over_rest_details_missing_from_the_bulk_answer_are_requested_per_port(
     answers: list[tuple[int, str]], failure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest_line, "PAUSE_S", 0)
+    monkeypatch.setattr(rest, "PAUSE_S", 0)
     monkeypatch.setattr(rest, "LEAST_S", 0.1)
     found = views(ViewSubject("leaf01", "5.16.1", ("swp1",), lossless=(3,)))
     whole = next(view for view in found if view.fallback and len(view.commands) == 1)
@@ -183,7 +183,7 @@ def test_over_rest_details_missing_from_the_bulk_answer_are_requested_per_port(
 def test_over_rest_a_refused_login_or_an_unreachable_switch_is_not_asked_per_port(
     status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest_line, "PAUSE_S", 0)
-    with switch([(status, "")] * rest_line.TRIES) as line:
+    monkeypatch.setattr(rest, "PAUSE_S", 0)
+    with switch([(status, "")] * rest.TRIES) as line:
         (found,) = ask_by_rest(line, ["nv show interface -o json"], lambda: True)
         assert not found.has_ended

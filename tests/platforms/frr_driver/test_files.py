@@ -7,10 +7,10 @@ import pytest
 
 from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
-from netkit.platforms.frr import procedure, reply, staging
+from netkit.platforms.frr import procedure, reply
 from netkit.platforms.frr.files import PLACES
 from netkit.platforms.frr.model import MODEL
-from netkit.platforms.frr.staging import merged
+from netkit.platforms.frr.procedure import merged
 from tests.platforms.samples import names, samples
 
 RUNNING = """Building configuration...
@@ -119,24 +119,24 @@ def test_a_rendered_switch_is_written_unchanged(name: str) -> None:
 def test_only_the_drain_of_netkit_is_hidden() -> None:
     shown = reply.running(RUNNING, "")
     assert " bgp graceful-shutdown\n" in shown
-    assert staging.drain_lines(shown) == ""
+    assert procedure.drain_lines(shown) == ""
     hidden = reply.running(RUNNING, "router bgp 65001\n bgp graceful-shutdown\nexit\n")
     assert hidden == shown.replace(" bgp graceful-shutdown\n", "")
-    assert reply.running(RUNNING, staging.drain_lines(hidden)) == hidden
+    assert reply.running(RUNNING, procedure.drain_lines(hidden)) == hidden
 
 
 def test_a_drain_continues_when_the_as_number_changes() -> None:
-    own = staging.drain_lines("router bgp 65001\n bgp router-id 10.0.0.1\n")
+    own = procedure.drain_lines("router bgp 65001\n bgp router-id 10.0.0.1\n")
     after = "router bgp 65009\n bgp router-id 10.0.0.1\n"
     shown = after.replace("65009\n", "65009\n bgp graceful-shutdown\n")
     assert reply.running(shown, own) == after
-    assert staging.undrain_lines(own, after) == "router bgp 65009\n no bgp graceful-shutdown\nexit\n"
-    assert staging.undrain_lines(own, shown) == ""
+    assert procedure.undrain_lines(own, after) == "router bgp 65009\n no bgp graceful-shutdown\nexit\n"
+    assert procedure.undrain_lines(own, shown) == ""
 
 
 def test_a_drain_that_became_intended_does_not_end() -> None:
     own = "router bgp 65001\n bgp graceful-shutdown\nexit\nrouter bgp 65001 vrf a\n bgp graceful-shutdown\nexit\n"
-    assert staging.undrain_lines(own, "router bgp 65001\n bgp graceful-shutdown\n") == (
+    assert procedure.undrain_lines(own, "router bgp 65001\n bgp graceful-shutdown\n") == (
         "router bgp 65001 vrf a\n no bgp graceful-shutdown\nexit\n"
     )
 
@@ -167,9 +167,9 @@ bfd
 def test_only_ports_of_the_fabric_are_cleared_when_they_are_removed() -> None:
     have = "network:\n  ethernets:\n    eth0: {}\n    lo: {}\n    swp1s0: {mtu: 9216}\n    swp2: {}\n"
     want = "network:\n  ethernets:\n    swp2: {mtu: 1500}\n"
-    assert staging.left(have, want) == ["lo", "swp1s0"]
-    assert staging.left(want, have) == []
-    assert staging.left(have, "") == ["lo", "swp1s0", "swp2"]
+    assert procedure.left(have, want) == ["lo", "swp1s0"]
+    assert procedure.left(want, have) == []
+    assert procedure.left(have, "") == ["lo", "swp1s0", "swp2"]
 
 
 def link(name: str, *flags: str) -> dict[str, object]:
@@ -198,5 +198,5 @@ def test_settings_missing_in_the_kernel_are_reported(
         for name in ("swp1", "swp2", "x")
     ]
     links = [link("swp1", "LOWER_UP"), link("swp2", "NO-CARRIER")]
-    assert list(staging.differing(changes, links)) == said
-    assert list(staging.differing([Change(("daemons", "bgpd"), "no", "yes")], links)) == []
+    assert list(procedure.differing(changes, links)) == said
+    assert list(procedure.differing([Change(("daemons", "bgpd"), "no", "yes")], links)) == []

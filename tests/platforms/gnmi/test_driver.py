@@ -14,7 +14,7 @@ from netkit.facts import Sample
 from netkit.lab.agents import gnmi as agent
 from netkit.lab.state import GnmiState, SwitchState
 from netkit.observe.assemble import sample
-from netkit.platforms.gnmi import transport
+from netkit.platforms.gnmi import driver
 from netkit.platforms.gnmi.facts import views
 from netkit.platforms.view import View
 from tests.lab.gnmi_bed import Served, needs_gnmi, served
@@ -119,7 +119,7 @@ def test_a_server_that_goes_away_ends_the_stream_with_a_reason(switch: Served) -
     ("fault", "why"),
     [
         ("unreachable", "the connection was lost"),
-        ("refuses-auth", transport.NO_LOGIN),
+        ("refuses-auth", driver.NO_LOGIN),
         ("garbage", "gRPC reports DATA_LOSS"),
         ("hangs", "no update for 6 s"),
     ],
@@ -160,7 +160,7 @@ def test_cumulus_streams_and_serves_no_get_requests(tmp_path: Path) -> None:
         viewer = switch.viewer()
         viewer.open()
         (reply,) = viewer.ask(["once /interfaces/interface/state"])
-        assert reply.failure == f"{transport.MISSING}: only streams are supported"
+        assert reply.failure == f"{driver.MISSING}: only streams are supported"
         viewer.close()
 
 
@@ -168,12 +168,12 @@ def test_closing_ends_a_request(switch: Served) -> None:
     viewer = switch.viewer()
     viewer.open()
     viewer.close()
-    assert [reply.failure for reply in viewer.ask(["once /interfaces/interface/state"])] == [transport.ENDED]
+    assert [reply.failure for reply in viewer.ask(["once /interfaces/interface/state"])] == [driver.ENDED]
 
 
 def test_a_refused_login_is_reported(switch: Served) -> None:
     for changes in ({"user": "mallory"}, {"password": "guessed"}):
-        assert problem(switch, **changes).endswith(f": {transport.NO_LOGIN}")
+        assert problem(switch, **changes).endswith(f": {driver.NO_LOGIN}")
 
 
 def test_another_certificate_is_refused(switch: Served) -> None:
@@ -197,7 +197,7 @@ def test_paths_that_the_server_lacks_are_reported_by_query(asked_switch: Served)
     replies = viewer.ask(["once OTHER_DB:/nothing", "show version", "capabilities"])
     viewer.close()
     lacks, *others = (reply.failure for reply in replies)
-    assert lacks.startswith(f"{transport.MISSING}: ")
+    assert lacks.startswith(f"{driver.MISSING}: ")
     assert others == ["not a gNMI query", ""]
 
 
@@ -211,7 +211,7 @@ def test_proxies_of_the_environment_are_not_used(tmp_path: Path, monkeypatch: py
 
 
 def test_a_missing_library_is_reported_with_what_to_install(switch: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "LIBRARY", ("no_such_module_of_grpc",))
+    monkeypatch.setattr(driver, "LIBRARY", ("no_such_module_of_grpc",))
     viewer = switch.viewer()
     with pytest.raises(AccessError) as caught:
         viewer.open()
@@ -243,8 +243,8 @@ def test_a_server_is_there_again_after_a_power_cut(switch: Served) -> None:
 def test_another_service_on_the_port_is_reported_in_one_line(tmp_path: Path) -> None:
     with served("eos", tmp_path) as switch, socket.create_server(("127.93.12.1", 0)) as stranger:
         port = stranger.getsockname()[1]
-        assert problem(switch, port=port, patience_s=0.3).endswith(f": {transport.NO_ANSWER}")
-        assert problem(switch, port=port, patience_s=0.3, shield="none").endswith(f": {transport.NO_ANSWER}")
+        assert problem(switch, port=port, patience_s=0.3).endswith(f": {driver.NO_ANSWER}")
+        assert problem(switch, port=port, patience_s=0.3, shield="none").endswith(f": {driver.NO_ANSWER}")
 
 
 def test_a_configuration_that_ends_gnmi_ends_the_server(switch: Served) -> None:

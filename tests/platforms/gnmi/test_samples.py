@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from netkit.facts import Sample
+from netkit.platforms.gnmi.driver import Piece, Samples
 from netkit.platforms.gnmi.message import Update, path
-from netkit.platforms.gnmi.transport import Piece, Samples
 from netkit.platforms.view import ViewSubject
 
 PORT = "/interfaces/interface[name=Ethernet1/1]/state/counters/in-octets"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Line, Module
 from netkit.platforms import disk
-from netkit.platforms.linux.facts import command, hardware, interface, optic, probe, qos
+from netkit.platforms.linux.facts import command, hardware, interface, optic, probe
 from netkit.platforms.linux.facts.hardware import host, system
 from netkit.platforms.linux.facts.reading import beside, cards, pairs, parse, sections
 from netkit.platforms.view import View, ViewSubject
@@ -52,7 +52,7 @@ def _of_nics(subject: ViewSubject, files: str) -> Iterator[View]:
 
     def read_qos(files: str, shown: str, pause: str) -> Facts:
         tree = parse(files)
-        return Facts(qos=qos.qos(tree, cards(tree, subject.nics), shown, pause))
+        return Facts(qos=hardware.qos(tree, cards(tree, subject.nics), shown, pause))
 
     def read_counters(files: str, statistics: str, fec: str) -> Facts:
         tree = parse(files)

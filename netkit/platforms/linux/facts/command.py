@@ -6,7 +6,7 @@ One `grep` reads all files. A NIC whose tool hangs costs a few seconds and does 
 import shlex
 from collections.abc import Iterable
 
-from netkit.platforms.linux.facts.qos import APP_SHOWN
+from netkit.platforms.linux.facts.hardware import APP_SHOWN
 from netkit.platforms.linux.facts.reading import CLASS, CONF, CONF_V6, LAST, PCI, PROBE_INTERVAL, SYSCTLS
 from netkit.platforms.view import SubjectNic, ViewSubject
 

@@ -10,7 +10,7 @@ from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Limits, Module, Quantity
 from netkit.platforms import disk
 from netkit.platforms.sonic.facts import port, qos
-from netkit.platforms.sonic.facts.dump import (
+from netkit.platforms.sonic.facts.port import (
     Database,
     Row,
     database,

@@ -8,8 +8,24 @@ from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.optic import Line
 from netkit.facts.qos import Buffer, Ecn, PortQos, Watchdog
-from netkit.platforms.sonic.facts.dump import Database, Row, database, number, unread, whole, without, word
-from netkit.platforms.sonic.facts.port import GROUP, GROUPS, QUEUE, QUEUES, adaptive_routing, objects, ports, read
+from netkit.platforms.sonic.facts.port import (
+    GROUP,
+    GROUPS,
+    QUEUE,
+    QUEUES,
+    Database,
+    Row,
+    adaptive_routing,
+    database,
+    number,
+    objects,
+    ports,
+    read,
+    unread,
+    whole,
+    without,
+    word,
+)
 
 PRIORITIES = range(8)
 SPAN = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
