@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -169,7 +170,7 @@ class Builder:
             nos.stop()
             node.kill_all()
             node.forget()
-        self.world.services.rebooted(name)
+        self.world.services.model.rebooted(name, time.monotonic())
         self._boot(node, nos)
 
     def _boot(self, node: LiveNode, nos: Personality) -> None:

@@ -332,7 +332,7 @@ class Keeper:
         device, interface = faults.locate(self._job.fabric, str(request["place"]))
         flows = flow.incast(self._job.fabric, FlowEnd(device, interface), request["senders"], request["seconds"])
         self._generator().start(flows)
-        self._world.services.incast(FlowEnd(device, interface), request["seconds"])
+        self._world.services.model.incast(device, interface, request["seconds"], time.monotonic())
         return {"flows": [flow.name for flow in flows]}
 
     def _calm(self, _request: Request) -> Answer:
@@ -340,7 +340,7 @@ class Keeper:
         generator = self._generator()
         names = [name for name in generator.flows() if name.startswith("incast")]
         generator.stop(names)
-        self._world.services.calm()
+        self._world.services.model.calm(time.monotonic())
         return {"stopped": names}
 
     def _load(self, request: Request) -> Answer:

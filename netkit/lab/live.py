@@ -22,6 +22,7 @@ from netkit.lab.namespace_holder import Holder, ProgramRunner, write_boot_id
 from netkit.lab.reading import NicReading, SwitchPortReading, TrafficReading
 from netkit.lab.services import LabServices
 from netkit.lab.state import SwitchState
+from netkit.lab.traffic import marking
 from netkit.lab.traffic.marking import NOTHING_SENT, PortMarks, Sent
 
 SHUTDOWN = "bgp graceful-shutdown"
@@ -153,15 +154,15 @@ class LiveNode(ProgramRunner):
             self._frr = None
             routing.load(self, text, is_atomic=self.spec.personality == "eos")
             self._frr = text
-        marking = self._services.marking(state, self.kernel_names)
-        if marking != self._marking:
-            self.nft(marking)
-            self._marking = marking
+        ruleset = marking.ruleset(state, self.kernel_names)
+        if ruleset != self._marking:
+            self.nft(ruleset)
+            self._marking = ruleset
         filters = port_filters(state, self.kernel_names)
         if filters != self._filters:
             self.nft(filters)
             self._filters = filters
-        self._services.configure_switch(self.name, state)
+        self._services.model.configure_switch(self.name, state, time.monotonic())
         self._refuse(state)
         state = replace(
             state,
@@ -205,7 +206,7 @@ class LiveNode(ProgramRunner):
 
     def clear_counters(self, port: str = "") -> None:
         """Reset the counters a NOS command resets."""
-        self._services.clear(self.name, port)
+        self._services.model.clear(self.name, port, time.monotonic())
 
     def kernel_ports(self) -> Mapping[str, KernelPort]:
         """The kernel's view of each port by its NOS name, at most half a second old."""

@@ -244,8 +244,8 @@ def neighbors(text: str) -> tuple[LldpNeighbor, ...]:
     """Parse `lldpcli -f json0 show neighbors`; unreadable output yields no neighbours."""
     return tuple(
         _neighbor(interface)
-        for top in _dicts(_parsed(text).get("lldp"))
-        for interface in _dicts(top.get("interface"))
+        for top in lldp_dicts(lldp_parsed(text).get("lldp"))
+        for interface in lldp_dicts(top.get("interface"))
         if interface.get("name")
     )
 
@@ -253,7 +253,9 @@ def neighbors(text: str) -> tuple[LldpNeighbor, ...]:
 def chassis(text: str) -> LldpChassis:
     """Parse `lldpcli -f json0 show chassis`."""
     found = (
-        _chassis(entry) for top in _dicts(_parsed(text).get("local-chassis")) for entry in _dicts(top.get("chassis"))
+        _chassis(entry)
+        for top in lldp_dicts(lldp_parsed(text).get("local-chassis"))
+        for entry in lldp_dicts(top.get("chassis"))
     )
     return next(found, LldpChassis())
 
@@ -261,35 +263,35 @@ def chassis(text: str) -> LldpChassis:
 def platform(text: str) -> str:
     """The platform string from `lldpcli -f json0 show configuration`."""
     found = (
-        _value(entry, "platform")
-        for top in _dicts(_parsed(text).get("configuration"))
-        for entry in _dicts(top.get("config"))
+        lldp_value(entry, "platform")
+        for top in lldp_dicts(lldp_parsed(text).get("configuration"))
+        for entry in lldp_dicts(top.get("config"))
     )
     return next(found, "")
 
 
 def _neighbor(interface: Mapping[str, Json]) -> LldpNeighbor:
-    port = next(_dicts(interface.get("port")), {})
+    port = next(lldp_dicts(interface.get("port")), {})
     kind, identifier = _identity(port)
-    device = _chassis(next(_dicts(interface.get("chassis")), {}))
-    return LldpNeighbor(str(interface["name"]), device, kind, identifier, _value(port, "descr"))
+    device = _chassis(next(lldp_dicts(interface.get("chassis")), {}))
+    return LldpNeighbor(str(interface["name"]), device, kind, identifier, lldp_value(port, "descr"))
 
 
 def _chassis(entry: Mapping[str, Json]) -> LldpChassis:
     kind, identifier = _identity(entry)
-    return LldpChassis(kind, identifier, _value(entry, "name"), _value(entry, "descr"))
+    return LldpChassis(kind, identifier, lldp_value(entry, "name"), lldp_value(entry, "descr"))
 
 
 def _identity(entry: Mapping[str, Json]) -> tuple[str, str]:
-    identity = next(_dicts(entry.get("id")), {})
+    identity = next(lldp_dicts(entry.get("id")), {})
     return str(identity.get("type", "")), str(identity.get("value", ""))
 
 
-def _value(entry: Mapping[str, Json], key: str) -> str:
-    return str(next(_dicts(entry.get(key)), {}).get("value", ""))
+def lldp_value(entry: Mapping[str, Json], key: str) -> str:
+    return str(next(lldp_dicts(entry.get(key)), {}).get("value", ""))
 
 
-def _parsed(text: str) -> Mapping[str, Json]:
+def lldp_parsed(text: str) -> Mapping[str, Json]:
     try:
         parsed: Json = json.loads(text)
     except ValueError:
@@ -297,7 +299,7 @@ def _parsed(text: str) -> Mapping[str, Json]:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def _dicts(value: Json) -> Iterator[Mapping[str, Json]]:
+def lldp_dicts(value: Json) -> Iterator[Mapping[str, Json]]:
     """Yield the objects of a list; json0 wraps every value in lists."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):

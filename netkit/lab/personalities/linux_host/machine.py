@@ -1,7 +1,7 @@
 """The NICs of a host: families, firmware parameters (which survive a reboot), runtime settings (which do not)."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -217,6 +217,21 @@ class HostMachine:
 
 
 Tool = Callable[[HostMachine, Call], int]
+
+
+def split_options(arguments: Sequence[str], valued: Collection[str]) -> tuple[list[str], dict[str, str]]:
+    """Split a command line into words and options with their values; that of a flag is empty."""
+    words, options, rest = list[str](), dict[str, str](), list(arguments)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if name in valued and (equals or rest):
+            options[name] = value if equals else rest.pop(0)
+        elif word.startswith("-"):
+            options[word] = ""
+        else:
+            words.append(word)
+    return words, options
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,10 @@ They take the options that acceptance runs need, send real packets through the l
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from netkit.design.fabric import Host, Nic
 from netkit.lab.model.wiring import between
-from netkit.lab.personalities.linux_host.machine import HostMachine
+from netkit.lab.personalities.linux_host.machine import HostMachine, split_options
 from netkit.lab.personality import Call
 from netkit.lab.services import RdmaBench, RdmaPath
 from netkit.lab.traffic.flow import FlowEnd
@@ -26,51 +25,23 @@ COLUMNS = "    time   algbw   busbw  #wrong"
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
-@dataclass(slots=True)
-class PerftestOptions:
-    """The options of a command of perftest."""
-
-    values: dict[str, str] = field(default_factory=dict)
-    flags: set[str] = field(default_factory=set)
-    server: str = ""
-
-    @property
-    def port(self) -> int:
-        return int(self.values.get("-p", "18515"))
-
-    @property
-    def seconds(self) -> float:
-        return float(self.values.get("-D", "1"))
-
-
-def parse(arguments: Sequence[str]) -> PerftestOptions:
-    found, rest = PerftestOptions(), list(arguments)
-    while rest:
-        word = rest.pop(0)
-        if word in WITH_VALUE and rest:
-            found.values[word] = rest.pop(0)
-        elif word.startswith("-"):
-            found.flags.add(word)
-        else:
-            found.server = word
-    return found
-
-
 def perftest(machine: HostMachine, call: Call, bench: RdmaBench) -> int:
-    options = parse(call.arguments)
-    if "--help" in options.flags:
+    names, options = split_options(call.arguments, WITH_VALUE)
+    if "--help" in options:
         call.out(f"Usage:\n  {call.program} [options] <host>\n  -b  both directions   -D  duration   -d  device\n")
         return 0
-    card = machine.find(options.values.get("-d", ""))
+    card = machine.find(options.get("-d", ""))
     if card is None:
-        call.err(f" IB device {options.values.get('-d', '')} not found\n Unable to find the Infiniband/RoCE device\n")
+        call.err(f" IB device {options.get('-d', '')} not found\n Unable to find the Infiniband/RoCE device\n")
         return 1
-    if not options.server:
+    port = int(options.get("-p", "18515"))
+    if not names:
         call.out("\n*" * 3 + "\n* Waiting for client to connect... *\n")
-        return 0 if bench.serve(card.nic.address, options.port) else 1
-    waiting, found = bench.connect(options.server, options.port), bench.find(options.server)
+        return 0 if bench.serve(card.nic.address, port) else 1
+    server = names[-1]
+    waiting, found = bench.connect(server, port), bench.find(server)
     if waiting is None or found is None:
-        call.err(f"Couldn't connect to {options.server}:{options.port}\n")
+        call.err(f"Couldn't connect to {server}:{port}\n")
         return 1
     try:
         return _client(machine, call, bench, options, card.nic, *found)
@@ -79,12 +50,12 @@ def perftest(machine: HostMachine, call: Call, bench: RdmaBench) -> int:
 
 
 def _client(
-    machine: HostMachine, call: Call, bench: RdmaBench, options: PerftestOptions, near: Nic, end: FlowEnd, far: Nic
+    machine: HostMachine, call: Call, bench: RdmaBench, options: Mapping[str, str], near: Nic, end: FlowEnd, far: Nic
 ) -> int:
     own = FlowEnd(machine.host.name, near.interface)
-    is_both = "-b" in options.flags
+    is_both = "-b" in options
     paths = [RdmaPath(own, end), RdmaPath(end, own)][: 2 if is_both or call.program == "ib_read_lat" else 1]
-    shares = bench.measure(paths, options.seconds)
+    shares = bench.measure(paths, float(options.get("-D", "1")))
     kind = f"{VERBS[call.program]} {'Bidirectional ' if is_both else ''}"
     call.out(f"{RULE}                    {kind}{'BW' if call.program.endswith('_bw') else 'Latency'} Test\n")
     call.out(f" Dual-port       : OFF\t\tDevice         : {near.rdma}\n Link type       : Ethernet\n{RULE}")
@@ -97,7 +68,7 @@ def _client(
         call.out(_latency(bench, own, near, end, far, shares))
     else:
         gbps = sum(shares) * min(bench.rate_gbps(near), bench.rate_gbps(far)) * HEADERS
-        size = int(options.values.get("-s", "65536"))
+        size = int(options.get("-s", "65536"))
         call.out(" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n")
         call.out(
             f" {size}      748336           0.00               {gbps:.2f} \t\t     {gbps / size / 8e-3:.6f}\n{RULE}"

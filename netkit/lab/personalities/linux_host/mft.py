@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from netkit.lab.personalities.linux_host.machine import HostMachine, Parameter, RailCard, parameters_of
+from netkit.lab.personalities.linux_host.machine import HostMachine, Parameter, RailCard, parameters_of, split_options
 from netkit.lab.personality import Call
 from netkit.lab.reading import ModuleThresholds, NicReading, TransceiverReading
 
@@ -49,7 +49,11 @@ CORRECTABLE = 15
 
 
 def mlxreg(machine: HostMachine, call: Call) -> int:
-    options = _parse_options(call.arguments)
+    words, given = split_options(call.arguments, WITH_VALUE)
+    options = {
+        WITH_VALUE.get(name, name.lstrip("-")): value
+        for name, value in (*given.items(), *((word, "") for word in words))
+    }
     card = machine.find(options.get("device", ""))
     if card is None:
         return _fail(call, f"Failed to open device: {options.get('device', '')!r}, No such file or directory")
@@ -92,17 +96,6 @@ def _show(call: Call, rows: Mapping[str, int]) -> int:
 REGISTERS = {"PDDR": _link_up, "ROCE_ACCL": _acceleration}
 
 
-def _parse_options(words: Sequence[str]) -> Mapping[str, str]:
-    options, rest = {}, list(words)
-    while rest:
-        word = rest.pop(0)
-        if word in WITH_VALUE and rest:
-            options[WITH_VALUE[word]] = rest.pop(0)
-        else:
-            options[word.lstrip("-")] = ""
-    return options
-
-
 def _indexes(text: str) -> dict[str, int]:
     found = {}
     for part in text.split(","):
@@ -120,6 +113,9 @@ def _fail(call: Call, problem: str) -> int:
 
 
 FAILED = 3
+DEVICE_OPTIONS = ("-d", "--dev", "--device")
+VERBOSE, CONFIRMED = ("-e", "--enable_verbosity"), ("-y", "--yes")
+MLXCONFIG_OPTIONS = frozenset({*DEVICE_OPTIONS, *VERBOSE, *CONFIRMED})
 
 
 @dataclass(slots=True)
@@ -133,21 +129,16 @@ class MlxconfigArguments:
     is_confirmed: bool = False
 
 
-def parse(words: Sequence[str]) -> MlxconfigArguments:
-    arguments, rest, names = MlxconfigArguments(), list(words), []
-    while rest:
-        word = rest.pop(0)
-        match word:
-            case "-d" | "--dev" | "--device" if rest:
-                arguments.device = rest.pop(0)
-            case "-e" | "--enable_verbosity":
-                arguments.is_verbose = True
-            case "-y" | "--yes":
-                arguments.is_confirmed = True
-            case _:
-                names.append(word)
-    arguments.verb, arguments.words = (names[0] if names else ""), tuple(names[1:])
-    return arguments
+def parse(arguments: Sequence[str]) -> MlxconfigArguments:
+    words, options = split_options(arguments, DEVICE_OPTIONS)
+    names = [*(option for option in options if option not in MLXCONFIG_OPTIONS), *words, ""]
+    return MlxconfigArguments(
+        device=next((value for option, value in options.items() if option in DEVICE_OPTIONS), ""),
+        verb=names[0],
+        words=tuple(names[1:-1]),
+        is_verbose=not options.keys().isdisjoint(VERBOSE),
+        is_confirmed=not options.keys().isdisjoint(CONFIRMED),
+    )
 
 
 def mlxconfig(machine: HostMachine, call: Call) -> int:

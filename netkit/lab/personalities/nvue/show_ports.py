@@ -5,9 +5,10 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from netkit.design.fabric import Switch
+from netkit.lab.agents.lldp_daemon import Json, lldp_dicts, lldp_parsed, lldp_value
 from netkit.lab.netlink import PEER_INTERFACE
 from netkit.lab.personalities.nvue import show_qos
 from netkit.lab.personalities.nvue.rules import is_negotiating
@@ -23,26 +24,22 @@ CAPABILITIES = {"Bridge": "is-bridge", "Router": "is-router", "Station": "is-sta
 
 def neighbors(context: NvueShowContext) -> Mapping[str, Mapping[str, Shown]]:
     """The LLDP neighbours of each interface, by system name."""
-    result = context.system.node.run(*COMMAND)
-    try:
-        found = json.loads(result.stdout or "{}")
-    except json.JSONDecodeError:
-        return {}
     shown: dict[str, dict[str, Shown]] = {}
-    for entry in _items(_first(found, "lldp"), "interface"):
-        chassis, port = _first(entry, "chassis"), _first(entry, "port")
-        name = _text(chassis, "name") or _text(chassis, "id")
-        shown.setdefault(str(entry.get("name", "")), {})[name] = _neighbor(entry, chassis, port)
+    for top in lldp_dicts(lldp_parsed(context.system.node.run(*COMMAND).stdout).get("lldp")):
+        for entry in lldp_dicts(top.get("interface")):
+            chassis, port = (next(lldp_dicts(entry.get(key)), {}) for key in ("chassis", "port"))
+            name = lldp_value(chassis, "name") or lldp_value(chassis, "id")
+            shown.setdefault(str(entry.get("name", "")), {})[name] = _neighbor(entry, chassis, port)
     return shown
 
 
-def _neighbor(entry: Shown, chassis: Shown, port: Shown) -> Shown:
+def _neighbor(entry: Mapping[str, Json], chassis: Mapping[str, Json], port: Mapping[str, Json]) -> Shown:
     capabilities: dict[str, Shown] = {
         CAPABILITIES[str(one.get("type"))]: {}
-        for one in _items(chassis, "capability")
+        for one in lldp_dicts(chassis.get("capability"))
         if one.get("enabled") and one.get("type") in CAPABILITIES
     }
-    port_id, ttl = _first(port, "id"), _text(port, "ttl")
+    port_id, ttl = next(lldp_dicts(port.get("id")), {}), lldp_value(port, "ttl")
     age = re.fullmatch(r"(\d+) days?, (\d+):(\d+):(\d+)", str(entry.get("age", "")))
     days, hours, minutes, seconds = map(int, age.groups()) if age else (0, 0, 0, 0)
     return {
@@ -50,32 +47,19 @@ def _neighbor(entry: Shown, chassis: Shown, port: Shown) -> Shown:
         "bridge": {"vlan": {}},
         "chassis": {
             "capability": capabilities,
-            "chassis-id": _text(chassis, "id"),
-            "management-address-ipv4": _text(chassis, "mgmt-ip"),
-            "system-name": _text(chassis, "name"),
-            "system-description": _text(chassis, "descr"),
+            "chassis-id": lldp_value(chassis, "id"),
+            "management-address-ipv4": lldp_value(chassis, "mgmt-ip"),
+            "system-name": lldp_value(chassis, "name"),
+            "system-description": lldp_value(chassis, "descr"),
         },
         "lldp-med": {},
         "port": {
-            "description": _text(port, "descr"),
+            "description": lldp_value(port, "descr"),
             "name": str(port_id.get("value", "")),
             "ttl": int(ttl) if ttl.isdigit() else 0,
             "type": str(port_id.get("type", "")),
         },
     }
-
-
-def _items(found: object, key: str) -> Iterator[Shown]:
-    items = found.get(key) if isinstance(found, dict) else None
-    yield from (item for item in items or () if isinstance(item, dict))
-
-
-def _first(found: object, key: str) -> Shown:
-    return next(_items(found, key), {})
-
-
-def _text(found: object, key: str) -> str:
-    return str(_first(found, key).get("value", ""))
 
 
 def all_ports(context: NvueShowContext) -> Shown:
