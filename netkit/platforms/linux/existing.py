@@ -18,7 +18,7 @@ from netkit.platforms.config import Config, Files
 from netkit.platforms.existing import ExistingHost, ExistingNic, ExistingNicQos, interface_v6, number
 from netkit.platforms.linux import file_kinds
 from netkit.platforms.linux.file_kinds import BODY, JOIN
-from netkit.platforms.linux.interface_names import GLOB, NETPLAN, PCI, Settings, mac, netplan_names, unit_settings
+from netkit.platforms.linux.model import GLOB, NETPLAN, PCI, UnitSettings, mac, netplan_names, unit_settings
 from netkit.platforms.linux.netplan import ITEM, read_item
 
 DEFAULT = ("default", "0.0.0.0/0")
@@ -119,19 +119,19 @@ def existing_host(config: Config) -> ExistingHost:
     )
 
 
-def _both(netplan: Mapping[str, Settings], units: Mapping[str, Settings]) -> dict[str, Settings]:
+def _both(netplan: Mapping[str, UnitSettings], units: Mapping[str, UnitSettings]) -> dict[str, UnitSettings]:
     """The settings of both by interface; those of netplan count where both have one."""
     return {name: {**units.get(name, {}), **netplan.get(name, {})} for name in (*netplan, *units)}
 
 
-def _with_address(interfaces: Mapping[str, Settings]) -> int:
+def _with_address(interfaces: Mapping[str, UnitSettings]) -> int:
     return sum("address" in settings for settings in interfaces.values())
 
 
-def _netplan(config: Config) -> dict[str, Settings]:
+def _netplan(config: Config) -> dict[str, UnitSettings]:
     """MTU, MAC, the address and whether a default route leaves here, by interface."""
     names = netplan_names(config)
-    found: dict[str, Settings] = {}
+    found: dict[str, UnitSettings] = {}
     for path, value in config.items():
         if path[:3] != (NETPLAN, "network", "ethernets") or len(path) < 5:
             continue
@@ -153,7 +153,7 @@ def _netplan(config: Config) -> dict[str, Settings]:
     return found
 
 
-def _units(config: Config) -> dict[str, Settings]:
+def _units(config: Config) -> dict[str, UnitSettings]:
     """The same from the units of networkd and udev, with the PCI address of link files."""
     by_file = unit_settings(config)
     for path, value in config.items():
@@ -173,14 +173,14 @@ def _units(config: Config) -> dict[str, Settings]:
             by_file[path[0]]["routes"] = f"{routes} {DEFAULT[1] if to in DEFAULT else to}".strip()
             if to in DEFAULT:
                 by_file[path[0]]["default"] = block["Gateway"]
-    found: dict[str, Settings] = {}
+    found: dict[str, UnitSettings] = {}
     for settings in by_file.values():
         for name in settings.get("name", "").split():
             found.setdefault(name, {}).update(settings)
     return found
 
 
-def _bound(config: Config, units: Mapping[str, Settings]) -> _Bound:
+def _bound(config: Config, units: Mapping[str, UnitSettings]) -> _Bound:
     """What each name is bound to: by the list of rails, else by udev rules, else by link files."""
     pci = {name: settings["pci"] for name, settings in units.items() if settings.get("pci")}
     macs: dict[str, str] = {}
@@ -200,7 +200,7 @@ def _bound(config: Config, units: Mapping[str, Settings]) -> _Bound:
     return _Bound(pci, macs)
 
 
-def _management(config: Config, netplan: Mapping[str, Settings], units: Mapping[str, Settings]) -> str:
+def _management(config: Config, netplan: Mapping[str, UnitSettings], units: Mapping[str, UnitSettings]) -> str:
     """The interface that NCCL is configured to bootstrap over, else the one with the default route.
 
     NCCL's value without = is the start of a name, and with ^ excludes: only what looks like a whole name is one.

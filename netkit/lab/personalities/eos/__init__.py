@@ -11,7 +11,7 @@ from netkit.lab.agents import gnmi
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.eos import show, switch_state
 from netkit.lab.personalities.eos.configuration import Editor, EosSection, body, differences
-from netkit.lab.personalities.eos.machine import ConfigSession, EosMachine
+from netkit.lab.personalities.eos.machine import Captured, ConfigSession, EosMachine, ShowContext, closest
 from netkit.lab.personalities.eos.reply import (
     CHECKPOINTS,
     DONE,
@@ -22,7 +22,6 @@ from netkit.lab.personalities.eos.reply import (
     invalid,
     through,
 )
-from netkit.lab.personalities.eos.show_context import Captured, ShowContext, closest
 from netkit.lab.personalities.eos.switch_state import management_vrf
 from netkit.lab.personality import Call, Elem, GnmiLeaf, Personality
 from netkit.lab.reading import SwitchPortReading

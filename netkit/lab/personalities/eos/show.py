@@ -10,9 +10,16 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from netkit.lab.personalities.eos import routing
 from netkit.lab.personalities.eos.configuration import as_commands, body
-from netkit.lab.personalities.eos.machine import HIGHEST_OPEN, HIGHEST_SAVED, ConfigSession
+from netkit.lab.personalities.eos.machine import (
+    HIGHEST_OPEN,
+    HIGHEST_SAVED,
+    Captured,
+    ConfigSession,
+    ShowContext,
+    closest,
+    table,
+)
 from netkit.lab.personalities.eos.reply import Data, EosReply, InvalidCommandError, invalid
-from netkit.lab.personalities.eos.show_context import Captured, ShowContext, closest, table
 from netkit.lab.personalities.eos.show_ports import INTERFACE_VIEWS, OPTIC_VIEWS, PFC_VIEWS, QUEUE_VIEWS
 from netkit.lab.personalities.eos.show_routing import BGP_VIEWS, NEIGHBOR_VIEWS, ROUTE_VIEWS
 from netkit.lab.personalities.eos.switch_state import FACTORY_HOSTNAME, access_vlan, is_vlan, tagged_vlans

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from netkit.lab.netlink import PEER_INTERFACE
+from netkit.lab.personalities.eos.machine import Captured, ShowContext, table
 from netkit.lab.personalities.eos.reply import EosReply
-from netkit.lab.personalities.eos.show_context import Captured, ShowContext, table
 from netkit.lab.personalities.eos.switch_state import (
     class_of_dscp,
     is_dynamic,

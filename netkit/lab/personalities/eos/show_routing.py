@@ -6,8 +6,8 @@ from typing import Any
 from netkit.lab.agents.lldp_daemon import LldpNeighbor
 from netkit.lab.personalities.eos import routing
 from netkit.lab.personalities.eos.grammar import port_list
+from netkit.lab.personalities.eos.machine import Captured, ShowContext, table
 from netkit.lab.personalities.eos.reply import Data, EosCommandError, EosReply, InvalidCommandError
-from netkit.lab.personalities.eos.show_context import Captured, ShowContext, table
 
 DETAIL, SUMMARY = "show bgp neighbors json", "show bgp ipv4 unicast summary json"
 NOT_FOUND = "none"
