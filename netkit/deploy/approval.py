@@ -96,6 +96,7 @@ AUTOMATIC = "automatic after a failure"
 SUFFIX = ".approval"
 NAMESPACE, DEPLOYER_NAMESPACE = "netkit-plan", "netkit-deploy"
 BEGIN = "-----BEGIN SSH SIGNATURE-----"
+SIGNATURE = re.compile(rf"{BEGIN}[A-Za-z0-9+/=\s]+-----END SSH SIGNATURE-----\s*")
 MOST_BYTES = 65_536
 HOUR_S = 3600
 SKEW_S = 300
@@ -191,7 +192,8 @@ def signer_of(text: str, signature: str, signers: Path, principal: str | None, n
         listed = _ssh_keygen("find-principals", "-s", file.name, "-f", str(signers))
         # It prints the first line that matches. Others may list the key as well, or a certificate more names.
         principals = tuple(dict.fromkeys([*listed.stdout.splitlines(), *_with_key(signature, signers)]))
-        if listed.returncode or not principals:
+        is_whole = SIGNATURE.fullmatch(signature)  # ssh-keygen ignores what follows
+        if listed.returncode or not principals or not is_whole:
             raise DeployError(
                 Problem(
                     f"{what} is not signed with a key of {signers}, or its signature is damaged",

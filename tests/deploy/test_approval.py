@@ -216,6 +216,20 @@ def test_a_key_on_two_lines_belongs_to_both_names(keys: Keys, plan: Plan, *, is_
         assert "no one may approve their own deploy" in refused(keys, text, plan, deployer=deployer)
 
 
+@pytest.mark.parametrize("more", ["A\n", "-----BEGIN SSH SIGNATURE-----\n", "a second statement\n"])
+@pytest.mark.parametrize("kind", ["ed25519", "rsa"])
+def test_what_follows_a_signature_hides_no_name_of_its_key(keys: Keys, plan: Plan, kind: str, more: str) -> None:
+    """ssh-keygen ignores it. The base64 of an RSA signature has no padding, so it goes on with what follows."""
+    words = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(keys.folder / "rob")]
+    subprocess.run(words, check=True)
+    keys.allow(f"{BOB} {keys.public('rob')}", f"rob@example.net {keys.public('rob')}")
+    text = approved(keys, plan, key="rob")
+    assert judged(keys, text, plan).approver == BOB
+    deployer = Deployer(frozenset({"rob@example.net"}))
+    assert "no one may approve their own deploy" in refused(keys, text, plan, deployer=deployer)
+    assert "its signature is damaged" in refused(keys, text + more, plan, deployer=deployer)
+
+
 def test_a_deployer_known_by_key_is_recognised_by_key_and_by_name(keys: Keys, plan: Plan) -> None:
     text, root = approved(keys, plan), frozenset({"root"})
     carol = Signer((CAROL,), keys.fingerprint("carol"))
