@@ -1,4 +1,4 @@
-"""`netkit design`, `netkit plan-capacity` and `netkit render`."""
+"""`netkit design` and `netkit plan-capacity`."""
 
 import difflib
 import os
@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import chain
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
@@ -18,15 +17,13 @@ from netkit.design.explain import explain, find
 from netkit.design.listing import CableRow
 from netkit.design.phases import CapacityDesign, GrowthPhase, candidates, phases
 from netkit.design.racks import racks as racks_of
-from netkit.design.select import select, select_clusters
+from netkit.design.select import select
 from netkit.errors import Problem, UsageError
 from netkit.hardware import Catalog
 from netkit.intent import csv_table
 from netkit.intent.model import Tables
-from netkit.platforms import HOSTS, PLATFORMS
 from netkit.project.project import Project
-from netkit.project.rendering import bounded, each_in_time, rendered
-from netkit.render import Engine, manifest_head, names, render_clusters, templates, write
+from netkit.render import Engine, names, templates
 from netkit.render.explain_nic import explain_nic, find_nic
 from netkit.report.diagram import dot, mermaid, svg
 from netkit.report.plan_view import counted
@@ -266,39 +263,6 @@ def _summary(summary: Summary, output: str) -> None:
         for item in summary.items
     )
     sys.stdout.write(columns(items, ("COUNT", "WHAT", "TYPE", "FORM", "LENGTH")))
-
-
-def render(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> None:
-    """Render the selected devices into a folder."""
-    if platform and platform not in {*PLATFORMS, HOSTS}:
-        raise UsageError(Problem(f"unknown platform {platform!r}", f"use one of {', '.join(PLATFORMS)} or {HOSTS}"))
-    project = open_project(folder)
-    warn(project)
-    clusters, rest = select_clusters(project.fabric, limit)
-    chosen = () if clusters and not rest and limit else select(project.fabric, rest)
-    devices = tuple(device for device in chosen if platform in {"", device.platform})
-    if platform:
-        clusters = ()
-    if not devices and not clusters:
-        raise UsageError(Problem("no device is left to render", "check --limit and --platform"))
-    is_complete, engine = not limit and not platform, Engine(project.template_folders)
-    of_clusters = render_clusters(project.fabric, clusters, engine, extra=True, jobs=True)
-    of_devices = rendered(project, devices, ztp=ztp, has_extra=True) if devices else ()
-    with bounded():
-        found = chain(of_devices, each_in_time(of_clusters))
-        done = write(out, found, manifest_head(project.fabric), is_complete=is_complete)
-    parts = [f"{len(done.changed)} changed", f"{done.unchanged} unchanged"]
-    if done.removed:
-        parts.append(f"{len(done.removed)} removed")
-    total = len(done.changed) + done.unchanged
-    whose = [counted(len(devices), "device")] if devices else []
-    whose += [one.kind for one in clusters]
-    sys.stdout.write(f"{total} files of {_enumerated(whose)} in {out}: {', '.join(parts)}\n")
-
-
-def _enumerated(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 TITLES = (

@@ -207,7 +207,7 @@ def render(
     ] = False,
 ) -> None:
     """Write every configuration file, and a manifest of them."""
-    _run("design", fabric, out, verb="render", limit=limit, platform=platform, ztp=ztp)
+    _run("render", fabric, out, limit=limit, platform=platform, ztp=ztp)
 
 
 def platforms(
