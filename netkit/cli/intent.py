@@ -1,7 +1,6 @@
-"""`netkit init`, `validate`, `schema`, `platforms`, `leave`, `own` and `diagnose`."""
+"""`netkit init`, `validate`, `schema`, `platforms`, `leave` and `own`."""
 
 import difflib
-import json
 import sys
 from pathlib import Path
 
@@ -15,14 +14,12 @@ from netkit.intent.scaffold import Size
 from netkit.platforms import PLATFORMS
 from netkit.platforms.compare import MODELS
 from netkit.project import ownership
-from netkit.project.diagnosis import diagnosis
 from netkit.project.ownership import OwnershipEdit
 from netkit.project.planning import plan_of_file
 from netkit.project.project import Project
 from netkit.project.validation import SCHEMAS, settings_schema, validated
 from netkit.report.platform_text import platform_details, platform_entry, platform_sections, platform_table
-from netkit.report.table import columns
-from netkit.terminal.output import check_format, write_json, write_named, write_whole
+from netkit.terminal.output import check_format, write_json, write_named
 
 
 def init(
@@ -141,18 +138,3 @@ def _finish(edit: OwnershipEdit, *, is_dry: bool) -> None:
     if not is_dry:
         write_named(edit.file, edit.after)
         sys.stdout.write(f"{edit.file}: written\n")
-
-
-def diagnose(folder: Path | None, *, out: Path | None, output: str) -> None:
-    check_format(output)
-    found = diagnosis(folder)
-    if output == "json":
-        text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    else:
-        tables = {title: [(f"  {name}", value) for name, value in section.items()] for title, section in found.items()}
-        text = "\n".join(f"{title}\n{columns(rows)}" for title, rows in tables.items())
-    if out is None:
-        sys.stdout.write(text)
-        return
-    write_whole(out, text)
-    sys.stdout.write(f"{out}: read it before you pass it on\n")

@@ -295,4 +295,4 @@ def diagnose(
     output: Format = "text",
 ) -> None:
     """Print the data for a bug report: versions, programs, settings by name; no secrets, addresses or device names."""
-    _run("intent", fabric, verb="diagnose", out=out, output=output)
+    _run("diagnose", fabric, out=out, output=output)
