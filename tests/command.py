@@ -115,7 +115,9 @@ def _prepare() -> None:
     for found in pkgutil.walk_packages(netkit.__path__, "netkit."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)
-    _build_parameters(importlib.import_module("netkit.cli.app").whole_command())
+    command_of = importlib.import_module("netkit.cli.app").command_of
+    for verb in ("", *command_of("").commands):
+        _build_parameters(command_of(verb))
     _build_models(BaseModel)
     hardware = Catalog()
     for read, kind in ((hardware.switch, "switches"), (hardware.host, "hosts")):

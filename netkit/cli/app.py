@@ -1,5 +1,6 @@
 """Commands and their options. Each runs in its own module, imported on demand, so that `--help` stays fast."""
 
+import copy
 import errno
 import gc
 import io
@@ -7,6 +8,7 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,9 +108,16 @@ def main() -> None:
 
 
 @cache
-def whole_command() -> Any:
-    """The command of all verbs; to build it takes most of the start."""
-    return typer.main.get_command(app)
+def command_of(verb: str) -> Any:
+    """The command with one verb, or with all for any other word; to build all takes most of the start."""
+    part = copy.copy(app)
+    part.registered_commands = [one for one in app.registered_commands if one.callback and _name(one.callback) == verb]
+    part.registered_groups = [one for one in app.registered_groups if one.name == verb]
+    return typer.main.get_command(part if part.registered_commands or part.registered_groups else app)
+
+
+def _name(verb: Callable[..., Any]) -> str:
+    return verb.__name__.replace("_", "-")
 
 
 def _open_streams() -> None:
@@ -123,7 +132,8 @@ def _open_streams() -> None:
 
 def _guarded(arguments: list[str]) -> int:
     try:
-        result = _ended(whole_command(), _spelled_out(arguments) or ["--help"])
+        words = _spelled_out(arguments) or ["--help"]
+        result = _ended(command_of(words[0]), words)
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be reported
     except NetkitError as error:
         for problem in error.problems:
