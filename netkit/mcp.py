@@ -6,19 +6,23 @@ own, bounded and without control characters.
 
 import asyncio
 import json
+import os
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TextIO
 
+from anyio import wrap_file
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 from starlette.requests import Request
@@ -37,7 +41,9 @@ from netkit.report.history_text import entry
 from netkit.report.intent_diff import intent_diff_json
 from netkit.report.judgement_json import judgement_json
 from netkit.report.judgement_view import judged_again
+from netkit.serve.forking import ForkServer
 from netkit.serve.guard import Access, problem
+from netkit.serve.request import NETKIT
 from netkit.store.store import open_store
 
 LONGEST_TEXT, MOST_ITEMS = 20_000, 500
@@ -217,6 +223,8 @@ class Tools:
     """Limits the processes of all fabrics."""
     stop: asyncio.Event
     """Ends calls when the server stops."""
+    forks: ForkServer | None = None
+    """Starts the processes without a new interpreter."""
     _waiting: int = 0
 
     def server(self, *, may_propose: bool) -> Server[Any]:
@@ -248,11 +256,9 @@ class Tools:
         if self._waiting >= MOST_WAITING:
             return _refused(BUSY)
         self._waiting += 1
-        first, *rest = self.words
-        child = StdioServerParameters(command=first, args=rest, env=dict(self.environment))
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
             try:
-                async with asyncio.timeout(LONGEST_S), self.turns, Client(stdio_client(child, errors)) as client:
+                async with asyncio.timeout(LONGEST_S), self.turns, Client(self._streams(errors)) as client:
                     return await client.call_tool(name, arguments)
             except TimeoutError:
                 return _refused(f"ended: it took more than {LONGEST_S:g} s; ask for fewer devices with limit")
@@ -261,6 +267,30 @@ class Tools:
                 return _refused(clean(errors.read().strip() or f"netkit mcp ended: {error}; try again"))
             finally:
                 self._waiting -= 1
+
+    @asynccontextmanager
+    async def _streams(self, errors: TextIO) -> AsyncIterator[Any]:
+        """Start the process of a call, and yield the streams of its messages."""
+        (asked, ask), (answer, answered) = os.pipe(), os.pipe()
+        with os.fdopen(ask, "w", encoding="utf-8") as sent, os.fdopen(answer, encoding="utf-8") as received:
+            try:
+                verb, streams = self.words[len(NETKIT) :], (asked, answered, errors.fileno())
+                child = None if self.forks is None else await self.forks.start(verb, self.environment, streams)
+            finally:
+                os.close(asked)
+                os.close(answered)
+            if child is not None:
+                async with stdio_server(wrap_file(received), wrap_file(sent)) as messages:
+                    try:
+                        yield messages
+                    finally:
+                        with suppress(ProcessLookupError):
+                            os.killpg(child.pid, signal.SIGTERM)
+                return
+        first, *rest = self.words
+        parameters = StdioServerParameters(command=first, args=rest, env=dict(self.environment))
+        async with stdio_client(parameters, errors) as messages:
+            yield messages
 
 
 async def _tools() -> list[Tool]:

@@ -64,7 +64,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     if has_openapi:
         sys.stdout.write(json.dumps(openapi(), indent=1) + "\n")
         return 0
-    forks = _fork_server()
+    forks = _fork_server("mcp") if request.has_mcp else _fork_server()
     gc.enable()  # this process is to last
     every_s = request.every_s
     check_profile(request.profile)
@@ -101,10 +101,11 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
         return asyncio.run(_serve(request, every_s, place, listening, prepared, tokens, fleet, forks))
 
 
-def _fork_server() -> ForkServer:
+def _fork_server(*more: str) -> ForkServer:
     """Start the process that rounds are forked from; a round runs here, and ends its process."""
-    for verb in ("check", "report", "snapshot", "silence"):
-        importlib.import_module(f"netkit.cli.{verb}")
+    with sdk():
+        for module in ("cli.check", "cli.report", "cli.snapshot", "cli.silence", *more):
+            importlib.import_module(f"netkit.{module}")
     found = fork_server()
     if found is None:
         from netkit.cli import main  # noqa: PLC0415 (it imports this module)
@@ -186,7 +187,10 @@ async def _mcp(children: Sequence[Children], door: Door) -> AsyncIterator[Sequen
     from netkit.mcp import MOST_AT_ONCE, McpEndpoint, Tools  # noqa: PLC0415 (an extra)
 
     turns = asyncio.Semaphore(MOST_AT_ONCE)
-    tools = {key_of(one.records.source): Tools(one.asked.mcp(), one.environment, turns, one.stop) for one in children}
+    tools = {
+        key_of(one.records.source): Tools(one.asked.mcp(), one.environment, turns, one.stop, one.forks)
+        for one in children
+    }
     endpoint = McpEndpoint(tools, door.access, lambda request: not is_from_here(request))
     async with endpoint.running():
         yield endpoint.routes

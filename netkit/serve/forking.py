@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,9 @@ class ForkedChild:
 
     pid: int
     """It leads a session of its own."""
-    stdout: asyncio.StreamReader
-    stderr: asyncio.StreamReader
     _exit_code: "asyncio.Task[int]"
+    stdout: asyncio.StreamReader | None = None
+    stderr: asyncio.StreamReader | None = None
 
     @property
     def returncode(self) -> int | None:
@@ -56,23 +56,37 @@ class ForkServer:
     """After a later change, the code in its memory does not fit the files any more."""
 
     async def start(
-        self, arguments: Sequence[str], environment: Mapping[str, str], held: Sequence[int]
+        self, arguments: Sequence[str], environment: Mapping[str, str], streams: Sequence[int], held: Sequence[int] = ()
     ) -> ForkedChild | None:
-        """Start a command; None if a new interpreter has to."""
+        """Start a command on three streams; None if a new interpreter has to."""
         if await asyncio.to_thread(newest_change_ns) != self.begun_ns:
             return None
         request = json.dumps({"arguments": list(arguments), "environment": dict(environment)}).encode()
-        pipes = [os.pipe() for _ in range(3)]
-        status, out, err = [await _reader(end) for end, _ in pipes]
+        reported, report = os.pipe()
+        status = await _reader(reported)
         try:
-            socket.send_fds(self.requests, [request], [*(end for _, end in pipes), *held], socket.MSG_DONTWAIT)
+            socket.send_fds(self.requests, [request], [report, *streams, *held], socket.MSG_DONTWAIT)
         except OSError:  # it was killed, or the request is too long
             return None
         finally:
-            for _, end in pipes:
-                os.close(end)
+            os.close(report)
         pid = await status.readline()
-        return ForkedChild(int(pid), out, err, asyncio.create_task(_exit_code(int(pid), status))) if pid else None
+        return ForkedChild(int(pid), asyncio.create_task(_exit_code(int(pid), status))) if pid else None
+
+    async def start_piped(
+        self, arguments: Sequence[str], environment: Mapping[str, str], held: Sequence[int]
+    ) -> ForkedChild | None:
+        """Start a command without input, whose output can be read."""
+        pipes = [os.pipe() for _ in range(2)]
+        out, err = [await _reader(end) for end, _ in pipes]
+        with Path(os.devnull).open() as null:
+            try:
+                streams = (null.fileno(), *(end for _, end in pipes))
+                child = await self.start(arguments, environment, streams, held)
+            finally:
+                for _, end in pipes:
+                    os.close(end)
+        return child and replace(child, stdout=out, stderr=err)
 
 
 async def _reader(end: int) -> asyncio.StreamReader:
@@ -164,11 +178,12 @@ def _report(handle: int, pid: int, status: int) -> None:
 
 def _become(command: dict[str, Any], files: Sequence[int]) -> None:
     """Take the arguments, environment and streams of a command; other files are held open."""
-    status, out, err, *_ = files
+    status, *streams = files[:4]
     os.close(status)
-    for number, end in enumerate((os.open(os.devnull, os.O_RDONLY), out, err)):
+    for number, end in enumerate(streams):
         os.dup2(end, number)
         os.close(end)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 (it stays open)
     sys.stdout, sys.stderr = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))  # noqa: SIM115 (they stay open)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()

@@ -99,7 +99,7 @@ async def _started(command: Command) -> Child:
     words, environment = command.words, dict(command.environment)
     if command.forks is not None:
         verb = words[len(NETKIT) :]
-        if forked := await command.forks.start(verb, environment, command.held):
+        if forked := await command.forks.start_piped(verb, environment, command.held):
             return forked
     return await asyncio.create_subprocess_exec(
         *words,

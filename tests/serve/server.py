@@ -97,10 +97,24 @@ class Running:
         self.said.seek(0)
         return self.said.read().decode()
 
+    def forks(self) -> list[str]:
+        """The processes that its fork server has started."""
+        (child,) = _children(self.process.pid)
+        return _children(child)
+
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """End it with a signal; return its exit code."""
         self.process.send_signal(number)
         return self.process.wait(PATIENCE_S)
+
+
+def is_gone(pid: str) -> bool:
+    file = Path(f"/proc/{pid}/stat")
+    return not file.exists() or file.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def _children(pid: int | str) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from netkit.serve.forking import ForkServer, fork_server
 from netkit.serve.request import NETKIT
 from netkit.serve.rounds import Command, Ended, run_command, take_lock
 from tests.lab.running import until
+from tests.serve.server import is_gone
 
 LONG_S = 120.0
 SHOW = """
@@ -52,11 +53,6 @@ def ended(
         return await run_command(command, asyncio.Event(), printed.append)
 
     return asyncio.run(run()), "".join(sorted(b"".join(printed).decode().splitlines(keepends=True)))
-
-
-def is_gone(pid: str) -> bool:
-    file = Path(f"/proc/{pid}/stat")
-    return not file.exists() or file.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_a_fork_has_the_streams_environment_and_exit_code_of_a_new_process(forks: ForkServer) -> None:

@@ -2,9 +2,9 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.command import assert_refused, run
 from tests.lab.running import until
 from tests.mcp.test_mcp import git
 from tests.serve.conftest import HOSTILE
-from tests.serve.server import TOKEN, Answer, Running, serving
+from tests.serve.server import TOKEN, Answer, Running, is_gone, serving
 
 pytestmark = pytest.mark.daemon
 PROPOSER = "another-token-for-tests-only-0123456789"
@@ -174,23 +174,18 @@ def test_invalid_options_are_refused(places: tuple[Path, Path], tmp_path: Path) 
 
 
 def test_a_stopping_server_answers_the_call_in_progress(places: tuple[Path, Path], tmp_path: Path) -> None:
-    with serving(places[0], tmp_path, "--from", places[1], "--every=1d", "--mcp") as server:
+    fabric = Path(shutil.copytree(places[0], tmp_path / "fabric"))
+    with serving(fabric, tmp_path / "state", "--from", places[1], "--every=1d", "--mcp") as server:
         until(lambda: bool(server.ended_rounds()), "the first round is over")
+        (fabric / "checks").mkdir()
+        (fabric / "checks" / "slow.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(call, server)
-            until(lambda: _has_child(server, "mcp"), "the call has a process")
+            until(lambda: bool(server.forks()), "the call has a process")
+            (pid,) = server.forks()
             assert server.end() == 0
             reported = answer.result(60).data["result"]
         assert (reported["isError"], reported["content"][0]["text"]) == (True, "the server stops; try again later")
-        assert not _has_child(server, "mcp")
+        until(lambda: is_gone(pid), "its process has ended")
         assert "Traceback" not in server.output()
         assert "CancelledError" not in server.output()
-
-
-def _has_child(server: Running, verb: str) -> bool:
-    """Whether a process that the server started runs a verb of netkit."""
-    tasks = Path(f"/proc/{server.process.pid}/task")
-    with suppress(OSError):
-        children = [each for task in tasks.iterdir() for each in (task / "children").read_text().split()]
-        return any(verb in Path(f"/proc/{each}/cmdline").read_text().split("\0") for each in children)
-    return False

@@ -44,16 +44,6 @@ def feed(pipe: Path, snapshot: Path) -> None:
     assert not writer.is_alive(), "no round waits"
 
 
-def forks(server: Running) -> str:
-    """The processes that the server's fork server has started."""
-    (child,) = children(server.process.pid).split()
-    return children(child)
-
-
-def children(pid: object) -> str:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-
-
 def running_rounds(server: Running) -> list[Any]:
     return [one for one in server.diary["rounds"] if one["ended_s"] is None]
 
@@ -98,7 +88,7 @@ def test_a_killed_server_leaves_one_round_that_no_other_collides_with(
 ) -> None:
     state = tmp_path / "state"
     with serving(places[0], state, "--from", pipe, "--every=1d") as server:
-        until(lambda: bool(forks(server)), "a round runs")
+        until(lambda: bool(server.forks()), "a round runs")
         server.end(signal.SIGKILL)
     with serving(places[0], state, "--from", places[1], "--every=1d") as server:
         until(lambda: server.diary["missed_total"] == 1, "its orphan is noted")
