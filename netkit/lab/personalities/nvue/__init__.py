@@ -10,8 +10,7 @@ from urllib.parse import parse_qs, unquote
 from netkit.design.fabric import Switch
 from netkit.lab.agents import gnmi
 from netkit.lab.node import ConfigRefusedError, Node
-from netkit.lab.personalities.nvue.command_line import action, change, look_up, opened, read, show
-from netkit.lab.personalities.nvue.config_command import config
+from netkit.lab.personalities.nvue.command_line import action, change, config, look_up, opened, read, show
 from netkit.lab.personalities.nvue.rules import broken
 from netkit.lab.personalities.nvue.schema import BREAK, CumulusSwitch, Issue, NvueSchemaNode, checked, merged, schema
 from netkit.lab.personalities.nvue.show import included, only
