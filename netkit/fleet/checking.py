@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from netkit import __version__
 from netkit import plan as planning
@@ -58,9 +59,17 @@ def packed(devices: Iterable[Observation]) -> bytes:
 def unpacked(data: bytes) -> Sequence[Observation]:
     """The devices; FleetError if they are damaged."""
     try:
-        return _FactsUnpacking.of(json.loads(data)).found()
+        return _FactsUnpacking.of(_plain(data)).found()
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, ValidationError):
         raise FleetError(Problem("the facts in its answer are damaged")) from None
+
+
+def _plain(data: bytes) -> Any:
+    """Parse JSON; equal strings of this part become one object, unless some are not UTF-8."""
+    try:
+        return from_json(data)
+    except ValueError:
+        return json.loads(data)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from netkit.facts import Absent, Facts, Observation, Sample
 from netkit.facts.device import Interface
+from netkit.facts.host import Lookup
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.facts.qos import Buffer
 from netkit.fleet.checking import packed, unpacked
@@ -84,6 +85,16 @@ def test_what_is_equal_is_one_object() -> None:
     assert first.samples[0].counters["rx_bytes"] is first.samples[1].counters["rx_bytes"]
     names = [at for one in first.samples for counts in one.counters.values() for at in counts]
     assert len({id(at) for at in names}) == len(PORTS)
+
+
+def test_equal_strings_are_one_object() -> None:
+    """A host looks up more than a hundred routes, from few addresses."""
+    asked = tuple(Lookup("10.0.0.1", "rail0", f"10.0.0.{number}", gateway="10.0.0.9") for number in (2, 3))
+    (found,) = unpacked(packed([Observation("gpu1", "linux", Facts(lookups=asked))]))
+    assert found.facts.lookups == asked
+    assert isinstance(found.facts.lookups, tuple)
+    names = [(one.source, one.interface, one.gateway) for one in found.facts.lookups]
+    assert [id(name) for name in names[0]] == [id(name) for name in names[1]]
 
 
 DOCUMENT = json.loads(packed([device(1), device(2)]))
