@@ -563,6 +563,18 @@ def test_nothing_depends_on_a_spine_with_lines_of_which_the_order_knows_nothing(
         assert (cut_off, without) == ({True}, {False})
 
 
+def test_a_leaf_does_not_end_the_session_with_a_spine_of_which_the_order_knows_nothing_first() -> None:
+    """The lines may hold back every route, or none: then packets are lost when the leaf ends the session."""
+    found = transition("frr", {}, merged(EDITS["AS number of a spine"], EDITS["drained leaf"]))
+    files, head = found.running["spine01"].files, "route-map TO-LEAVES permit 10\n"
+    text = files["frr.conf"] or ""
+    assert head in text
+    by_hand = Running({**files, "frr.conf": text.replace(head, f"{head} set metric 100\n")})
+    plan = planning.make(found.fabrics[-1], {**found.running, "spine01": by_hand}, found.intended)
+    assert [step.devices for step in plan.steps] == [("spine01",), ("leaf01",), ("leaf02",)]
+    assert not plan.worst
+
+
 @pytest.mark.parametrize("by_number", [False, True])
 def test_a_plan_warns_of_internal_bgp(by_number: bool) -> None:
     found = transition("frr", {}, EDITS["loopbacks"])
