@@ -5,6 +5,7 @@ allowed_signers file lists the accepted keys, and `ssh-keygen -Y` does the crypt
 """
 
 import base64
+import hashlib
 import os
 import re
 import secrets
@@ -191,7 +192,10 @@ def signer_of(text: str, signature: str, signers: Path, principal: str | None, n
         file.flush()
         listed = _ssh_keygen("find-principals", "-s", file.name, "-f", str(signers))
         # It prints the first line that matches. Others may list the key as well, or a certificate more names.
-        principals = tuple(dict.fromkeys([*listed.stdout.splitlines(), *_with_key(signature, signers)]))
+        certified, key = _signing_key(signature)
+        lines = read_text(signers, "replace").splitlines()
+        names = [*listed.stdout.splitlines(), *certified, *_names(lines, base64.b64encode(key).decode())]
+        principals = tuple(dict.fromkeys(names))
         is_whole = SIGNATURE.fullmatch(signature)  # ssh-keygen ignores what follows
         if listed.returncode or not principals or not is_whole:
             raise DeployError(
@@ -209,7 +213,8 @@ def signer_of(text: str, signature: str, signers: Path, principal: str | None, n
         words = ("-n", namespace, "-I", principal, "-s", file.name, "-f", str(signers))
         done = _ssh_keygen("verify", *words, text=text)
     verdict = VALID.match(done.stdout)  # where SIGCHLD is ignored, every program ends with 0
-    if done.returncode or verdict is None:
+    # ssh-keygen reads an RSA key with leading zeros as the same key; its names were not found by those bytes.
+    if done.returncode or verdict is None or verdict["key"] != _fingerprint(key):
         raise DeployError(Problem(f"{what} is forged, damaged, or signed with a key that is no longer valid", AGAIN))
     return Signer(principals, verdict["key"])
 
@@ -225,18 +230,18 @@ def principal_of(key: Path, signers: Path) -> str:
     return next(_names(lines, blob), "")
 
 
-def _with_key(signature: str, signers: Path) -> Iterator[str]:
-    """Yield every principal that allowed_signers lists for the key of a signature, or that its certificate names."""
+def _signing_key(signature: str) -> tuple[list[str], bytes]:
+    """The public key of a signature, and the principals that its certificate names."""
     try:
         signed = base64.b64decode("".join(line for line in signature.splitlines() if not line.startswith("-")))
-        lines = read_text(signers, "replace").splitlines()
-    except (OSError, ValueError):
-        return
+    except ValueError:
+        return [], b""
     key, _ = _string(signed[SSHSIG_BYTES:])
-    if CERTIFICATE in _string(key)[0]:
-        names, key = _of_certificate(key)
-        yield from names
-    yield from _names(lines, base64.b64encode(key).decode())
+    return _of_certificate(key) if CERTIFICATE in _string(key)[0] else ([], key)
+
+
+def _fingerprint(key: bytes) -> str:
+    return f"SHA256:{base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip('=')}"
 
 
 def _of_certificate(data: bytes) -> tuple[list[str], bytes]:

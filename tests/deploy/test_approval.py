@@ -1,5 +1,6 @@
 """Approval by a second person, signed and verified by the real ssh-keygen."""
 
+import base64
 import errno
 import json
 import os
@@ -228,6 +229,21 @@ def test_what_follows_a_signature_hides_no_name_of_its_key(keys: Keys, plan: Pla
     deployer = Deployer(frozenset({"rob@example.net"}))
     assert "no one may approve their own deploy" in refused(keys, text, plan, deployer=deployer)
     assert "its signature is damaged" in refused(keys, text + more, plan, deployer=deployer)
+
+
+def test_leading_zeros_in_an_rsa_key_hide_none_of_its_names(keys: Keys, plan: Plan) -> None:
+    """ssh-keygen reads the same key with and without them, and the signature is not over the key."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", str(keys.folder / "rob")], check=True)
+    keys.allow(f"{BOB} {keys.public('rob')}", f"rob@example.net {keys.public('rob')}")
+    said, begin, rest = approved(keys, plan, key="rob").partition(approving.BEGIN)
+    body, end, _ = rest.partition("-----END")
+    data = base64.b64decode(body)
+    longer = (int.from_bytes(data[10:14], "big") + 1).to_bytes(4, "big")
+    exponent, padded = bytes.fromhex("00000003010001"), bytes.fromhex("0000000400010001")
+    assert exponent in data
+    data = data[:10] + longer + data[14:].replace(exponent, padded, 1)
+    text = f"{said}{begin}\n{base64.b64encode(data).decode()}\n{end} SSH SIGNATURE-----\n"
+    assert "forged, damaged" in refused(keys, text, plan, deployer=Deployer(frozenset({"rob@example.net"})))
 
 
 def test_a_deployer_known_by_key_is_recognised_by_key_and_by_name(keys: Keys, plan: Plan) -> None:
