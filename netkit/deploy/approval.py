@@ -120,7 +120,7 @@ class Statement(AccessModel):
     fabric: str
     lab: str
     plan: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
-    """The digest of netkit.plan.intent_diff: what changes where, from what to what."""
+    """The digest of a plan: what changes where, from what to what."""
     risk: str
     at_s: int
     expires_s: int
