@@ -132,6 +132,10 @@ def fork_server() -> ForkServer | None:
 
 def _forking(requests: socket.socket, events: selectors.BaseSelector) -> tuple[dict[str, Any], list[int]]:
     """Fork on request until the server ends; return in forks, with the command and the files they got."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (OSError, AttributeError):  # an older kernel, or a container that forbids it: new interpreters take over
+        os._exit(0)
     events.register(requests, selectors.EVENT_READ)
     while True:
         for key, _ in events.select():

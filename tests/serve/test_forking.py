@@ -1,6 +1,7 @@
 """Children of a fork server: they run as in a new interpreter, which takes over where it cannot fork."""
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -95,6 +96,19 @@ def test_a_killed_fork_server_ends_its_forks_and_new_interpreters_take_over(fork
 def test_a_new_interpreter_runs_netkit_after_an_upgrade(forks: ForkServer) -> None:
     older = replace(forks, begun_ns=forks.begun_ns - 1)
     assert ended(older, "version") == (Ended(0, f"netkit {__version__}"), f"netkit {__version__}\n")
+
+
+def test_new_interpreters_take_over_where_the_end_of_a_fork_cannot_be_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> int:
+        raise OSError(errno.ENOSYS, "as before Linux 5.3")
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    found = fork_server()
+    if found is None:
+        os.execvpe(sys.argv[1], sys.argv[1:], os.environ)  # noqa: S606 (of tests)
+    monkeypatch.undo()
+    with found.requests:
+        assert ended(found, "version") == (Ended(0, f"netkit {__version__}"), f"netkit {__version__}\n")
 
 
 def test_a_new_interpreter_gets_an_environment_that_is_too_large_to_send(forks: ForkServer) -> None:
