@@ -54,6 +54,8 @@ class ForkServer:
     requests: socket.socket
     begun_ns: int = field(default_factory=newest_change_ns)
     """After a later change, the code in its memory does not fit the files any more."""
+    _exit_codes: "set[asyncio.Task[int]]" = field(default_factory=set, compare=False)
+    """Of forks that run: the loop holds no task of its own."""
 
     async def start(
         self, arguments: Sequence[str], environment: Mapping[str, str], streams: Sequence[int], held: Sequence[int] = ()
@@ -71,7 +73,12 @@ class ForkServer:
         finally:
             os.close(report)
         pid = await status.readline()
-        return ForkedChild(int(pid), asyncio.create_task(_exit_code(int(pid), status))) if pid else None
+        if not pid:
+            return None
+        exit_code = asyncio.create_task(_exit_code(int(pid), status))
+        self._exit_codes.add(exit_code)
+        exit_code.add_done_callback(self._exit_codes.discard)
+        return ForkedChild(int(pid), exit_code)
 
     async def start_piped(
         self, arguments: Sequence[str], environment: Mapping[str, str], held: Sequence[int]

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import signal
 import sys
@@ -84,6 +85,27 @@ def test_a_fork_holds_the_lock_of_its_round(forks: ForkServer, tmp_path: Path) -
     assert take_lock(file) is None
     os.kill(int(pid), signal.SIGKILL)
     until(lambda: take_lock(file) is not None, "the lock is free")
+
+
+def test_the_end_of_a_fork_is_read_if_nobody_waits_for_it(forks: ForkServer) -> None:
+    faults = list[object]()
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: faults.append(context["message"]))
+        tasks = asyncio.all_tasks()
+        with Path(os.devnull).open("r+") as null:
+            child = await forks.start(["sleep", "600"], os.environ, [null.fileno()] * 3)
+        assert child is not None
+        pid = child.pid
+        del child
+        await asyncio.sleep(0)  # until it waits
+        gc.collect()
+        os.kill(pid, signal.SIGKILL)
+        await asyncio.wait_for(asyncio.gather(*asyncio.all_tasks() - tasks), LONG_S)
+
+    asyncio.run(run())
+    assert not faults
 
 
 def test_a_killed_fork_server_ends_its_forks_and_new_interpreters_take_over(forks: ForkServer) -> None:
