@@ -21,7 +21,7 @@ REFRESH = ".refresh"
 PULSE_S = 0.2
 UNSETTLED_S = 0.3
 """A change of files without a command is noticed at the first command after this time."""
-REST = 4
+REST = 12
 """The pause between two refreshes is at least this many times their duration."""
 VISIT_S = 60.0
 """How long after a login files below /sys are kept up to date."""
