@@ -10,7 +10,7 @@ import os
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import wraps
 from pathlib import Path
@@ -203,6 +203,8 @@ def server(folder: Path, store: str, lab: str = "", site: str = "") -> MCPServer
 PATH = "/mcp"
 LONGEST_S = 50.0
 """How long a call may take: less than the timeout of its connection."""
+POLITE_S = 10.0
+"""How long the process of a call gets to end after SIGTERM."""
 MOST_AT_ONCE, MOST_WAITING = 2, 16
 UNKNOWN = "send a token: Authorization: Bearer TOKEN; a browser's session is not enough"
 FOREIGN = "pages of other servers may not call tools"
@@ -284,8 +286,8 @@ class Tools:
                     try:
                         yield messages
                     finally:
-                        with suppress(ProcessLookupError):
-                            os.killpg(child.pid, signal.SIGTERM)
+                        child.signal(signal.SIGTERM)
+                        asyncio.get_running_loop().call_later(POLITE_S, child.signal, signal.SIGKILL)
                 return
         first, *rest = self.words
         parameters = StdioServerParameters(command=first, args=rest, env=dict(self.environment))

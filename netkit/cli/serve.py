@@ -64,7 +64,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     if has_openapi:
         sys.stdout.write(json.dumps(openapi(), indent=1) + "\n")
         return 0
-    forks = _fork_server("mcp") if request.has_mcp else _fork_server()
+    forks = _fork_server(has_mcp=request.has_mcp)
     gc.enable()  # this process is to last
     every_s = request.every_s
     check_profile(request.profile)
@@ -84,9 +84,6 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     token, where = token_of(request.token_file, prepared[0].folder)
     file = request.proposer_token_file
     tokens = (token, None if file is None else proposer_token(file, token))
-    if request.has_mcp:
-        with sdk():
-            import netkit.mcp  # noqa: F401, PLC0415 (an extra)
     for one in prepared:
         if take_lock(one.folder / "server.lock") is None:
             what = f"another netkit serve already serves {one.records.source.fabric}"
@@ -101,11 +98,13 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
         return asyncio.run(_serve(request, every_s, place, listening, prepared, tokens, fleet, forks))
 
 
-def _fork_server(*more: str) -> ForkServer:
+def _fork_server(*, has_mcp: bool) -> ForkServer:
     """Start the process that rounds are forked from; a round runs here, and ends its process."""
-    with sdk():
-        for module in ("cli.check", "cli.report", "cli.snapshot", "cli.silence", *more):
-            importlib.import_module(f"netkit.{module}")
+    for verb in ("check", "report", "snapshot", "silence"):
+        importlib.import_module(f"netkit.cli.{verb}")
+    if has_mcp:
+        with sdk():
+            import netkit.mcp  # noqa: F401, PLC0415 (an extra)
     found = fork_server()
     if found is None:
         from netkit.cli import main  # noqa: PLC0415 (it imports this module)

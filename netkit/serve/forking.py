@@ -25,7 +25,11 @@ def newest_change_ns() -> int:
     places = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
     for folder, _, names in os.walk(Path(netkit.__file__).parent):
         places |= {Path(folder, name) for name in names if not name.endswith(".pyc")}
-    return max(place.stat().st_mtime_ns for place in places if place.exists())
+    changes_ns = list[int]()
+    for place in places:
+        with suppress(FileNotFoundError):  # an upgrade removes it just now
+            changes_ns.append(place.stat().st_mtime_ns)
+    return max(changes_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,12 @@ class ForkedChild:
     async def wait(self) -> int:
         """Wait until it ends, and return its exit code."""
         return await asyncio.shield(self._exit_code)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to it and its children, unless it has ended."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mcp.client import Client
 
-from netkit import __version__
+from netkit import __version__, mcp
 from netkit.serve.forking import ForkServer, fork_server
 from netkit.serve.request import NETKIT
 from netkit.serve.rounds import Command, Ended, run_command, take_lock
@@ -68,6 +69,31 @@ def test_a_fork_that_hangs_is_ended_with_its_children(forks: ForkServer) -> None
     assert end == Ended(None, "ended: it took more than 0.5 s")
     for pid in printed.split():
         until(lambda pid=pid: is_gone(pid), "it is gone")  # type: ignore[misc]
+
+
+def test_a_call_of_a_tool_that_ignores_its_end_is_killed(
+    forks: ForkServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(mcp, "POLITE_S", 0.5)
+    begun = tmp_path / "begun"
+    words = [*NETKIT, "sh", "-c", f"trap '' TERM; echo $$ >{begun}; while :; do sleep 0.1; done"]
+
+    async def run() -> int:
+        stop = asyncio.Event()
+        tools = mcp.Tools(words, os.environ, asyncio.Semaphore(), stop, forks)
+        client = Client(tools.server(may_propose=False))
+        async with client:
+            call = asyncio.ensure_future(client.call_tool("list_devices", {}))
+            while not (begun.exists() and begun.read_text(encoding="ascii")):
+                await asyncio.sleep(0.05)
+            stop.set()
+            await call
+            pid = begun.read_text(encoding="ascii").strip()
+            while not is_gone(pid):
+                await asyncio.sleep(0.05)
+        return int(pid)
+
+    assert asyncio.run(asyncio.wait_for(run(), LONG_S))
 
 
 def test_a_fork_that_is_killed_reports_its_signal_and_others_go_on(forks: ForkServer) -> None:
