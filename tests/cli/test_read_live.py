@@ -188,7 +188,7 @@ def test_devices_that_lag_hang_or_are_unreachable_delay_no_other(site: Site) -> 
 
 
 def test_switches_can_be_read_by_snmp(site: Site) -> None:
-    reported = watched(site, "--for", "8s", "--source", "snmp", "--limit", "leaf01")
+    reported = watched(site, "--for", "20s", "--source", "snmp", "--limit", "leaf01")
     assert reported["devices"][0]["samples"] > 1, reported["devices"]
     assert all(one["last"]["rx_bps"] is not None for one in reported["ports"])
 

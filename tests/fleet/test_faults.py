@@ -301,9 +301,13 @@ def test_a_coordinator_whose_clock_is_off_is_told_at_once(fleet_bed: Bed, monkey
 
 def test_answers_that_nobody_waits_for_end_their_job(fleet_bed: Bed, tmp_path: Path) -> None:
     worker = fleet_bed.worker("tokyo", "unheard", "slow", GATE=str(tmp_path / "gate"))
-    with fleet_bed.coordinator() as fleet:
-        events = fleet.run([job(), job(device="leaf02")])
-        next(events)
+
+    def leave() -> None:  # once both are sent
+        if begun_by(worker):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), fleet_bed.coordinator() as fleet:
+        list(fleet.run([job(), job(device="leaf02")], leave))
     (tmp_path / "gate").touch()
     eventually(lambda: sum("no coordinator waits for it" in line for line in worker.lines()) == 2)
     assert results(run(fleet_bed, one := job())) == [

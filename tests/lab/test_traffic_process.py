@@ -186,7 +186,7 @@ def test_the_process_ends_with_its_parent() -> None:
     script = "\n".join(
         [
             "import sys, time",
-            "from netkit.lab.traffic.process import TrafficProcess",
+            "from netkit.lab.traffic.flow import TrafficProcess",
             "process = TrafficProcess()",
             "process.flows()",
             "print(process.pid, flush=True)",
