@@ -113,9 +113,9 @@ class Order:
                 adding = frozenset(one.prefix.version for one in _summaries(now) - _summaries(was))
                 self._replacing[name] = adding & {one.prefix.version for one in kept.aggregates}
         left = dict(self._cables_left(every))
-        routers = dict(self._routers()) | dict(self._routers_left(left))
-        self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
         cabling, hosts = Cabling.of([*before, fabric], left), dict(self._hosts())
+        routers = dict(self._routers()) | dict(self._routers_left(left, cabling, hosts))
+        self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
         whole = Network(cabling, routers, hosts)
         self.network = self._whole = whole
         self._doubted = dict(self._doubtful(routers))
@@ -295,8 +295,16 @@ class Order:
         found = self._routing.get(name)
         return [one for one in (found.running, found.intended) if isinstance(one, Router)] if found else []
 
-    def _routers_left(self, cables: Mapping[End, End]) -> Iterator[tuple[str, Sequence[Router]]]:
-        """Yield switches that have left the fabric: they pass on routes until their neighbors drop them."""
+    def _routers_left(
+        self, cables: Mapping[End, End], cabling: Cabling, hosts: Mapping[str, Sequence[HostRoutes]]
+    ) -> Iterator[tuple[str, Sequence[Router]]]:
+        """Yield switches that have left the fabric: they pass on routes until their neighbors drop them.
+
+        Those that no leaf has a session with announce what such a leaf does.
+        """
+        leaves = self._leaves()
+        known = [router for name in leaves for router in self._versions(name)]
+        leaf = _leaf_left(cabling, hosts, known) if cables else Router()
         ends: dict[str, dict[str, tuple[BgpNeighbor, Router]]] = {}
         for (name, port), (peer, peer_port) in cables.items():
             every = ((side, router) for router in self._versions(name) for side in router.sessions)
@@ -311,7 +319,13 @@ class Order:
             addresses = tuple((port, ip_interface(side.address)) for port, (side, _) in sides.items() if side.address)
             router = Router(asn or UNKNOWN_ASN, peer, addresses, neighbors=neighbors, requires_policy=False)
             router = replace(router, max_paths=len(neighbors))
-            yield peer, (replace(router, v6=router),)
+            v6 = router
+            if leaves.isdisjoint(name for (name, _), (far, _) in cables.items() if far == peer):
+                router, v6 = (
+                    replace(one, addresses=one.addresses + more.addresses, aggregates=more.aggregates, redistributed="")
+                    for one, more in ((router, leaf), (v6, leaf.v6 or leaf))
+                )
+            yield peer, (replace(router, v6=v6),)
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
         for earlier in self._before:  # a departing switch carries traffic until its neighbours drop it
@@ -517,9 +531,13 @@ class Order:
         """The leaves that a switch serves, in any design."""
         fabrics = [fabric for fabric in (self._fabric, *self._before) if fabric.device(name) is not None]
         ports = [port for fabric in fabrics for port in fabric.switch(name).ports if port.role == "down"]
-        leaves = {one.name for fabric in (self._fabric, *self._before) for one in fabric.tier("leaf")}
+        leaves = self._leaves()
         below = {port.peer for port in ports}
         return (below & leaves).union(*(self._leaves_below(one) for one in below - leaves))
+
+    def _leaves(self) -> set[str]:
+        """The leaves of any design."""
+        return {one.name for fabric in (self._fabric, *self._before) for one in fabric.tier("leaf")}
 
     def _ends_used_session(self, state: NetworkState, name: str, target: int) -> bool:
         """Whether a leaf ends a session in use: packets on that path are lost until all switches have reacted."""
@@ -653,6 +671,33 @@ def is_drained_first(device: DevicePlan, fabric: Fabric) -> bool:
         gone |= {one.name for one in cut_off}
         below = {port.peer for one in cut_off for port in one.ports if port.role == "down"}
     return is_needed
+
+
+def _leaf_left(cabling: Cabling, hosts: Mapping[str, Sequence[HostRoutes]], leaves: Collection[Router]) -> Router:
+    """What leaves outside the fabric may announce: the networks of the NICs that no known cable leads to."""
+    every = [(name, one) for name, variants in hosts.items() for one in variants]
+    v6 = _serving_uncabled(cabling, [(name, one.v6) for name, one in every if one.v6], [one.v6 for one in leaves])
+    return replace(_serving_uncabled(cabling, every, leaves), v6=v6)
+
+
+def _serving_uncabled(
+    cabling: Cabling, hosts: Iterable[tuple[str, HostRoutes]], leaves: Iterable[Router | None]
+) -> Router:
+    """One address family of it; the summaries are taken to be as long as those of other leaves."""
+    addresses = dict.fromkeys(
+        (f"{name}:{rail.interface}", address)
+        for name, routes in hosts
+        for rail in routes.rails
+        if (name, rail.interface) not in cabling.ends
+        for address in rail.addresses
+    )
+    lengths = sorted({one.prefix.prefixlen for leaf in leaves if leaf for one in leaf.aggregates})
+    networks = (address.network for _, address in addresses)
+    summaries = dict.fromkeys(
+        one.supernet(new_prefix=length) for one in networks for length in lengths if length < one.prefixlen
+    )
+    aggregates = tuple(Aggregate(one, is_summary_only=False) for one in summaries)
+    return Router(addresses=tuple(addresses), aggregates=aggregates)
 
 
 def _summaries(router: Router) -> set[Aggregate]:

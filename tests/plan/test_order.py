@@ -307,6 +307,23 @@ def test_a_spine_outside_the_fabric_passes_routes_also_on_the_way_back(
         assert lost == named
 
 
+@pytest.mark.in_turn("platform")
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("change", ["", "vlan", "IPv6", "links by address"])
+def test_a_leaf_outside_the_fabric_announces_its_old_prefix_on_the_way_back(platform: str, change: str) -> None:
+    """The prefix of the rail that is removed becomes that of another one."""
+    both = ANY_EDIT[change] if change else {}
+    forth = as_deployed(transition(platform, merged(both, ANY_EDIT["three rails"]), both))
+    for found in (forth, rolled_back(forth)):
+        lost: dict[int, set[NicPair]] = {}
+        for step, when, pairs in found.lost():
+            lost.setdefault(step.number, set()).update(pairs if when.startswith("after") else ())
+        assert {step.number: step.after.pairs for step in found.plan.steps} == {
+            number: words(pairs)[0] for number, pairs in lost.items()
+        }
+        assert any(lost.values())
+
+
 def test_a_port_shut_down_by_hand_counts_where_routing_does_not_change() -> None:
     """netkit does not own the line: the other spine is the only way between the leaves, also for a rollback."""
     found = transition("frr", {}, EDITS["slower sessions"])
