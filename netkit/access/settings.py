@@ -139,8 +139,8 @@ class Account(AccessModel):
         None,
         gt=0,
         le=3600,
-        description="how long to wait for a connection, and for each answer; "
-        "a command that reads state gets a third of it",
+        description="how long to wait for a connection, for each answer, and for each sign of life during a long "
+        "command; a command that reads state gets a third of it",
     )
     facts: FactSource | None = Field(None, description="source of facts of switches; hosts are always native")
     snmp: SnmpAccess | None = Field(None, description="login at SNMP agents")

@@ -2,6 +2,9 @@
 
 netmiko makes the connection, so that ssh_config, jump hosts, keys and the agent work as usual. Its interactive shell is
 not used: output would have to be separated from prompts and echoes, and exit codes would be missing.
+
+A device that is dead or hangs is noticed within seconds, even where a command may take minutes: the connection is kept
+alive by requests that sshd has to answer, and a long command is accompanied by short ones.
 """
 
 import contextlib
@@ -21,6 +24,7 @@ from typing import Any, NoReturn
 import paramiko
 from netmiko import log as netmiko_log
 from netmiko.base_connection import BaseConnection
+from paramiko.common import cMSG_GLOBAL_REQUEST
 from paramiko.pkey import UnknownKeyType
 
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
@@ -34,6 +38,12 @@ logging.getLogger("paramiko").addHandler(
 MOST_OUTPUT_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 16
 SLICE_S = 1.0
+MOST_UNANSWERED = 3
+"""Requests in a row without any answer, after which a connection is lost."""
+ALWAYS_S = -1e12
+"""An interval of keepalives that has always passed, by paramiko's clock, which can be set."""
+QUESTION = ":"
+"""A command that any device answers that can still start one."""
 LONGEST_TITLE = 60
 OnOutput = Callable[[bytes], float | None]
 """Called with each chunk of output; a number it returns is the new time limit in seconds for the rest."""
@@ -97,10 +107,15 @@ class CutShortError(AccessError):
 
 
 class SshLine:
-    """An SSH connection. Not thread-safe."""
+    """An SSH connection. Not thread-safe.
 
-    def __init__(self, target: SshTarget) -> None:
+    `question` is a read-only command that a device answers within the target's time limit while it is busy with a
+    longer one.
+    """
+
+    def __init__(self, target: SshTarget, question: str = QUESTION) -> None:
         self.target = target
+        self._question = question
         self._session: _Session | None = None
 
     def open(self) -> None:
@@ -133,7 +148,7 @@ class SshLine:
         *,
         name: str = "",
     ) -> Done:
-        """Run a command; the caller checks its exit code. AccessError if it does not finish in time.
+        """Run a command; the caller checks its exit code. AccessError if it does not finish in time or hangs.
 
         `on_output` gets the output as it arrives, which preserves it if the command never finishes. `name` replaces
         the command in messages.
@@ -142,7 +157,9 @@ class SshLine:
         transport = self._session.transport if self._session else None
         if transport is None:
             raise self._lost()
-        exchange, title = _Exchange(limit_s, on_output), name or command
+        is_long = limit_s > self.target.timeout_s
+        companion = _Companion(transport, self._question, self.target.timeout_s) if is_long else None
+        exchange, title = _Exchange(limit_s, on_output, companion), name or command
         title = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
         channel = None
         try:
@@ -153,13 +170,17 @@ class SshLine:
         except TimeoutError:
             what = f"did not answer within {exchange.limit_s:g} s: {title}"
             raise CutShortError(self._problem(what, "check the load of its control CPU")) from None
+        except _HungError:
+            what = f"hangs: nothing else is answered within {self.target.timeout_s:g} s either, during: {title}"
+            raise CutShortError(self._problem(what, "check its log and its disk, or restart it")) from None
         except _TooMuchError:
             raise CutShortError(self._problem(f"prints without end: {title}", "run it by hand")) from None
         except (OSError, EOFError, paramiko.SSHException):
             raise self._lost() from None
         finally:
-            if channel is not None:
-                channel.close()
+            for one in (channel, companion):
+                if one is not None:
+                    one.close()
 
     def put(self, path: str, text: str, mode: int = 0o600) -> None:
         """Write a file on the device, readable only by its owner while it is written. DeviceError on failure."""
@@ -175,8 +196,9 @@ class SshLine:
             )
 
     def _lost(self) -> AccessError:
-        remedy = "try again; an unconfirmed change reverts by itself"
-        return AccessError(self._problem("the connection is lost", remedy))
+        is_silent = self._session is not None and self._session.is_silent
+        what = f"gives no sign of life for {self.target.timeout_s:g} s" if is_silent else "the connection is lost"
+        return AccessError(self._problem(what, "try again; an unconfirmed change reverts by itself"))
 
     def _problem(self, what: str, remedy: str) -> Problem:
         return Problem(f"{self.target.device}: {what}", remedy)
@@ -201,12 +223,92 @@ class _TooMuchError(Exception):
     """A command exceeds the limit on output."""
 
 
+class _HungError(Exception):
+    """A device starts commands and does not finish them."""
+
+
+class _Keepalive:
+    """Ends a connection whose other end no longer answers, like ServerAliveInterval and ServerAliveCountMax of OpenSSH.
+
+    paramiko's own keepalive, which netmiko uses, wants no answer, and none of its waits for the answer to a request to
+    run a command has a limit. Runs in the transport's thread; the end of the transport ends all waits.
+    """
+
+    def __init__(self, transport: paramiko.Transport, limit_s: float) -> None:
+        self.is_lost = False
+        self._transport, self._pause_s = transport, limit_s / (MOST_UNANSWERED + 1)
+        self._unanswered, self._due_s = 0, time.monotonic() + self._pause_s
+        packetizer = transport.packetizer
+        self._read = packetizer.read_message
+        packetizer.read_message = self._read_message
+        packetizer.set_keepalive(ALWAYS_S, self._check)
+
+    def _read_message(self) -> Any:
+        message = self._read()
+        self._unanswered, self._due_s = 0, time.monotonic() + self._pause_s
+        return message
+
+    def _check(self) -> None:
+        """Called several times a second while nothing arrives."""
+        if time.monotonic() < self._due_s:
+            return
+        if self._unanswered == MOST_UNANSWERED:
+            self.is_lost = True
+            raise EOFError
+        self._unanswered, self._due_s = self._unanswered + 1, time.monotonic() + self._pause_s
+        sending = self._transport.clear_to_send_lock
+        if sending.acquire(blocking=False):  # else a thread is writing, or cannot: this one must not wait for it
+            sending.release()
+            request = paramiko.Message()
+            request.add_byte(cMSG_GLOBAL_REQUEST)
+            request.add_string("keepalive@openssh.com")
+            request.add_boolean(True)  # wants an answer
+            self._transport._send_user_message(request)  # noqa: SLF001 (global_request would wait for the answer)
+
+
+class _Companion:
+    """Short commands beside a long one, in channels of their own: a device that finishes none of them hangs."""
+
+    def __init__(self, transport: paramiko.Transport, question: str, limit_s: float) -> None:
+        self._transport, self._limit_s = transport, limit_s
+        self._command = f"{{ {question}; }} </dev/null >/dev/null 2>&1"
+        self._channel: Any = None
+        self._wait()
+
+    def _wait(self) -> None:
+        self.close()
+        self._due_s = time.monotonic() + self._limit_s / (MOST_UNANSWERED + 1)
+
+    def check(self) -> None:
+        """Ask when it is time; _HungError if the last question is not answered in time."""
+        if self._channel is not None and self._channel.exit_status_ready():
+            self._wait()
+        if time.monotonic() < self._due_s:
+            return
+        if self._channel is not None:
+            raise _HungError
+        try:
+            self._channel = self._transport.open_session(timeout=self._limit_s)
+        except paramiko.ChannelException:  # one session too many, but an answer
+            self._wait()
+            return
+        with contextlib.suppress(paramiko.SSHException):  # a command that is refused ends its channel
+            self._channel.exec_command(self._command)
+        self._due_s = time.monotonic() + self._limit_s
+
+    def close(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+
 class _Exchange:
     """The I/O of one command on its channel."""
 
-    def __init__(self, limit_s: float, on_output: OnOutput | None) -> None:
+    def __init__(self, limit_s: float, on_output: OnOutput | None, companion: _Companion | None) -> None:
         self.channel: Any = None
         self.on_output = on_output
+        self.companion = companion
         self.allow(limit_s)
         self.out: list[bytes] = []
         self.err: list[bytes] = []
@@ -240,6 +342,8 @@ class _Exchange:
             chunk = self.channel.recv(CHUNK_BYTES)
         except TimeoutError:
             chunk = None
+        if self.companion is not None:
+            self.companion.check()
         while self.channel.recv_stderr_ready():
             self._keep(self.err, self.channel.recv_stderr(CHUNK_BYTES))
         if chunk:
@@ -292,6 +396,7 @@ class _Session(BaseConnection):
 
     def __init__(self, target: SshTarget) -> None:
         self.target = target
+        self._keepalive: _Keepalive | None = None
         super().__init__(
             host=target.host,
             port=target.port,
@@ -325,6 +430,7 @@ class _Session(BaseConnection):
             # Given a file name, paramiko would try every key type and report only the last failure.
             parameters |= {"key_filename": None, "pkey": _key(self.target.device, self.target.key_file)}
         client.connect(**parameters, transport_factory=_transport)
+        self._keepalive = _Keepalive(client.get_transport(), self.target.timeout_s)
 
     def _use_ssh_config(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Apply an entry of ssh_config, also with `ProxyCommand none`, several jump hosts or keys, unlike netmiko's."""
@@ -358,6 +464,11 @@ class _Session(BaseConnection):
         """The transport, on which channels are opened; None if it has ended."""
         transport = self.remote_conn_pre.get_transport() if self.remote_conn_pre else None
         return transport if transport is not None and transport.is_active() else None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the connection was ended because nothing came from its other end."""
+        return self._keepalive is not None and self._keepalive.is_lost
 
     def hang_up(self) -> None:
         """Close the connection. The shutdown makes its thread notice immediately."""
@@ -455,10 +566,13 @@ def _text(chunks: list[bytes]) -> str:
 class SshShell:
     """Base of transports that run the commands of a NOS over SSH."""
 
+    question = QUESTION
+    """See SshLine."""
+
     def __init__(self, target: SshTarget) -> None:
         self.device = target.device
         self.timeout_s = target.timeout_s
-        self.line = SshLine(target)
+        self.line = SshLine(target, self.question)
 
     def open(self) -> None:
         self.line.open()

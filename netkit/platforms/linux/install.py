@@ -159,12 +159,14 @@ class Reachable(Protocol):
 
     @property
     def timeout_s(self) -> float:
-        """Time limit of the connection."""
+        """Time limit of the connection, and of a sign of life."""
 
 
 def variables(target: Reachable) -> dict[str, object]:
     """Build the variables with which Ansible reaches a host, without its password."""
     words = ["-oStrictHostKeyChecking=yes"]
+    # A host that gives no sign of life within the time limit is lost, as over netkit's own connections.
+    words += [f"-oServerAliveInterval={max(1, round(target.timeout_s / 4))}", "-oServerAliveCountMax=3"]
     words += [f"-oUserKnownHostsFile={target.known_hosts}"] if target.known_hosts is not None else []
     words += ["-F", str(target.ssh_config)] if target.ssh_config is not None else []
     words += ["-oIdentitiesOnly=yes"] if target.key_file is not None else []

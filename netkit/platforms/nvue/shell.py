@@ -28,6 +28,8 @@ MISSING = "does not exist"
 class ShellTransport(SshShell):
     """Revisions and state through `nv` on the switch."""
 
+    question = "nv config revision"  # nvued answers it during an apply, as it does over REST
+
     def __init__(self, target: SshTarget) -> None:
         super().__init__(target)
         self.guard = RevertTimer(target.device, self.line)
@@ -70,23 +72,24 @@ class ShellTransport(SshShell):
 
     def stage_text(self, text: str, *, replaces: bool = False) -> str:
         """Stage a file as a new revision, and discard what this user had staged before."""
-        command = STAGE.format(verb="replace" if replaces else "patch")
-        done = self._staged(command, text)
+        verb = "replace" if replaces else "patch"
+        done = self._staged(verb, text)
         if "created" not in done.stdout:  # it was added to a revision that was staged before
             self.discard()
-            done = self._staged(command, text)
+            done = self._staged(verb, text)
         revision = transport.revision_in(done.stdout)
         if not revision:
             raise self._garbled("no revision")
         return revision
 
     def add(self, revision: str, text: str) -> None:
-        if "created" in self._staged(STAGE.format(verb="patch"), text).stdout:
+        if "created" in self._staged("patch", text).stdout:
             what = f"{self.device}: the switch added to another revision than {revision}"
             raise DeviceError(Problem(what, "check nv config history"))
 
-    def _staged(self, command: str, text: str) -> Done:
-        done = self.line.run(command, max(self.timeout_s, APPLYING_S), text)
+    def _staged(self, verb: str, text: str) -> Done:
+        name = f"nv config {verb}"
+        done = self.line.run(STAGE.format(verb=verb), max(self.timeout_s, APPLYING_S), text, name=name)
         if done.exit_code == NOT_WRITTEN:
             raise self._refused("no file can be written", done, "check whether its disk is full")
         if done.exit_code != 0 or transport.FAILED.search(done.output):

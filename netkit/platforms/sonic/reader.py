@@ -381,6 +381,8 @@ ERROR_PREFIXES = ("Error:", "Failed to", "error:", "% ")
 class SonicShell(SshShell):
     """A shell on one switch, with scripts run as root."""
 
+    question = "sonic-db-cli PING"  # the databases are up during a reload
+
     def printed(self, command: str) -> str:
         """Run a command as the account itself; the output includes errors."""
         done = self.line.run(command)

@@ -160,7 +160,10 @@ def test_an_inventory_holds_no_password_and_verifies_host_keys(tmp_path: Path) -
     host = inventory(built, {name: endpoint})["all"]["hosts"][name]  # type: ignore[index]
     assert "s3cr3t" not in repr(host)
     assert "lookup('ansible.builtin.env', 'NETKIT_PASSWORD')" in str(host["ansible_password"])
-    assert host["ansible_ssh_common_args"] == f"-oStrictHostKeyChecking=yes '-oUserKnownHostsFile={tmp_path}/a b'"
+    alive = "-oServerAliveInterval=8 -oServerAliveCountMax=3"
+    assert (
+        host["ansible_ssh_common_args"] == f"-oStrictHostKeyChecking=yes {alive} '-oUserKnownHostsFile={tmp_path}/a b'"
+    )
     assert (host["ansible_port"], host["ansible_become"]) == (2222, True)
 
 
