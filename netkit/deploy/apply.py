@@ -166,7 +166,7 @@ def undo(
     `back` is the rollback plan if it is already known. With backward options, devices that cannot be reached are
     skipped, and the provenance is that of the run.
     """
-    plan, before, owner = back or plan_rollback(undone, fabric, connect, options.limit)
+    plan, before, owner = back or plan_rollback(undone, fabric, connect, lambda _plan: options.limit)
     if provenance is None and options.is_backward and (starts := known_provenance(undone)):
         provenance = starts[-1].rolling_back(undone.run, clock.wall_s())
     return apply(
@@ -201,10 +201,10 @@ def plan_rollback(
     undone: Journal,
     fabric: Fabric,
     connect: Connect,
-    limit: Collection[str] | None = None,
+    limit: Callable[[Plan], Collection[str] | None] = lambda _plan: None,
     read_others: ReadOthers = lambda _names: {},
 ) -> RollbackPlan:
-    """Plan the rollback of a run.
+    """Plan the rollback of a run, for the devices that `limit` chooses of all it changed.
 
     What the devices run that it changed is taken from the journal; those in an unknown state, and those another
     rollback has started on since, are read. The order takes all others as `read_others` reads them, else as the
@@ -237,16 +237,22 @@ def plan_rollback(
             ran = planning.keeping(fabric, name, ran, bridged[name])
         current[name] = Running({file: ran.get(file) for file in running.files}, running.version)
     gone_back = undone.gone_back()
-    for device in outcome.devices:
-        if device.device in found and (states[device.device] is ConfigState.UNKNOWN or device.device in gone_back):
-            task = Task(planned[device.device], before[device.device])
-            current[device.device] = _read_running(connect, undone.run, device, task)
+    left = {
+        one.device: one
+        for one in outcome.devices
+        if one.device in found and (states[one.device] is ConfigState.UNKNOWN or one.device in gone_back)
+    }
+
+    def read(name: str) -> Running | Unreachable:
+        return _read_running(connect, undone.run, left[name], Task(planned[name], before[name]))
+
+    current |= each(threads(orders.options.parallel), left, read)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
     whole = planning.make(fabric, current, before, owner=owner, is_part=True)
-    names = set(found) if limit is None else set(limit)
+    chosen = limit(whole)
+    names = set(found) if chosen is None else set(chosen)
     names_here = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
-    left = tuple(name for name in names_here if name not in found)
-    others = _others(undone, left, read_others)
+    others = _others(undone, tuple(name for name in names_here if name not in found), read_others)
     return planning.limited(fabric, whole, names, planning.sides_of(current, before, owner), others), before, owner
 
 

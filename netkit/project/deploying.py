@@ -247,12 +247,13 @@ class Deploying:
             processes = 1 if options.is_backward or self.here is not None else self.project.processes
             return known | dict(read(self.devices, names, self.project.feedback, processes))
 
-        def found(limit: Collection[str] | None = None) -> RollbackPlan:
-            return deploy.plan_rollback(undone, self.project.fabric, self.devices.connect, limit, others)
+        def chosen(plan: Plan) -> Collection[str] | None:
+            nonlocal options
+            options = self.limited(options, limit, plan)
+            return options.limit
 
-        back = found()
-        options = self.limited(options, limit, back[0])
-        return back if options.limit is None else found(options.limit), options
+        back = deploy.plan_rollback(undone, self.project.fabric, self.devices.connect, chosen, others)
+        return back, options
 
     def _unread_of(
         self, undone: Journal, names: Sequence[str]

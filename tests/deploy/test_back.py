@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from netkit import plan as planning
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Options, Outcome
 from netkit.errors import DeployError, Problem, UsageError
 from netkit.plan import Plan, Running, Unreachable
+from netkit.platforms.driver import Driver
 from netkit.project import deploying as deploying_module
 from netkit.project.deploying import Deploying
 from netkit.project.project import Project
@@ -135,7 +137,7 @@ def test_the_way_back_of_a_limited_run_takes_the_other_devices_as_they_are_now(h
             return {name: there[name] for name in names}
 
         def back() -> Plan:
-            return deploy.plan_rollback(journal, found.fabric, found.connect, None, read)[0]
+            return deploy.plan_rollback(journal, found.fabric, found.connect, read_others=read)[0]
 
         assert not back().gone
         assert back().partial is None
@@ -170,6 +172,34 @@ def test_an_automatic_rollback_reads_only_switches_that_its_run_did_not_read(
         changed = {one.name for one in found.plan.changed}
         others = found.devices.keys() - {"leaf01"}
         assert set(asked) == ({name for name in others & changed if "gpu" not in name} if is_automatic else others)
+
+
+def test_devices_in_an_unknown_state_are_read_once_and_at_the_same_time() -> None:
+    with scene("words") as found:
+        lost = ("spine01", "spine02")
+
+        def strike(device: str, operation: str) -> None:
+            if device in lost and operation == "commit_config, done":
+                found.devices[device].faults.append(Fault("open", "unreachable", 10_000))
+
+        found.strike = strike
+        journal = found.journal()
+        first = found.apply(journal, max_fail=2)
+        assert [one.device for one in first.devices if one.state is ConfigState.UNKNOWN] == list(lost)
+        found.connects.clear()
+        both = threading.Barrier(len(lost))
+
+        def connect(name: str) -> Driver:
+            both.wait(60)  # BrokenBarrierError if they are read one after another
+            return found.connect(name)
+
+        project = SimpleNamespace(fabric=found.fabric, feedback=None, processes=1)
+        deploying = Deploying(cast("Any", project), cast("Any", SimpleNamespace(connect=connect)), cast("Any", None))
+        (plan, _, _), options = deploying.plan_rollback(journal, deploy.rollback_options(journal), "spine*")
+        assert sorted(found.connects) == list(lost)
+        assert [one.name for one in plan.unreachable] == list(lost)
+        assert options.limit == lost
+        assert not plan.devices
 
 
 def test_a_device_changed_since_the_run_is_refused_with_a_remedy_that_helps() -> None:
