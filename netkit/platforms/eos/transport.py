@@ -17,7 +17,7 @@ from pyeapi.eapilib import EapiConnection
 
 from netkit.errors import AccessError, Problem
 from netkit.platforms.eos.facts.interface import IN_WORDS, REVISIONS
-from netkit.platforms.view import Reply
+from netkit.platforms.view import ENDLESS, Reply
 
 PORT, PATH = 443, "/command-api"
 
@@ -99,6 +99,8 @@ class PinnedEapi(EapiConnection):  # type: ignore[misc]
 
 ALONE_S = 10.0
 """Time limit of a single command after the request with several did not end."""
+MOST_ENDLESS = 3
+"""So many of them in a row that do not end show that the switch hangs."""
 INVALID_PARAMS = -32602
 Answer = Mapping[str, Any]
 Post = Callable[[str, float], Answer]
@@ -140,10 +142,16 @@ class _Batch:
                 answer = self._post(self._request(left), timeout_s)
             except TimeoutError:
                 if len(left) == 1:
-                    yield _failed("does not end")
+                    yield _failed(ENDLESS)
                     return
+                endless = 0
                 for command in left:
-                    yield from self.replies([command], min(timeout_s, ALONE_S))
+                    if endless == MOST_ENDLESS:
+                        yield _failed(f"not answered: {MOST_ENDLESS} others in a row do not end")
+                        continue
+                    for reply in self.replies([command], min(timeout_s, ALONE_S)):
+                        endless = endless + 1 if reply.failure == ENDLESS else 0
+                        yield reply
                 return
             if self._goes_on and _error(answer).get("code") == INVALID_PARAMS:
                 self._goes_on = False

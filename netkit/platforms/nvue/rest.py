@@ -312,7 +312,7 @@ class RestTransport:
 
     def _patch_revision(self, revision: str, body: dict[str, Any]) -> None:
         place = f"/revision/{quote(revision, safe='')}"
-        self.line.ask("PATCH", place, body=json.dumps(body), timeout_s=max(APPLYING_S, self.timeout_s))
+        self.line.ask("PATCH", place, body=json.dumps(body))
 
     def _get(self, place: str, **query: str) -> dict[str, Any]:
         found = self.line.ask("GET", place, query)
@@ -343,7 +343,10 @@ SHOW = re.compile(r"nv show (?P<path>[^-]\S*(?: [^-]\S*)*?)(?P<options>(?: --\S+
 ASPECT = re.compile(r"interface (lldp|qos-[a-z-]+)")
 INCLUDE = "include="
 SHARE = 3
-"""One command may use a third of the time limit, so that a slow one does not hold up the rest."""
+"""One command may use a third of the time limit, so that a slow one does not hold up the rest.
+
+A switch on which as many of them in a row do not end is left, as over SSH after the time limit.
+"""
 LEAST_S = 2.0
 REFUSED = f"{EXITED} 1: "
 """The failure of `nv show` for what the switch does not have, after which an alternative view is tried."""
@@ -354,6 +357,7 @@ def ask(line: RestLine, commands: Sequence[str], is_open: Callable[[], bool]) ->
 
     A request that times out ends its connection; the rest use a new one, unless the transport is closed.
     """
+    hangs = [ENDLESS] * SHARE
     if commands and not line.is_alive:
         raise line.error("the connection is lost", "try again")
     limit_s = max(LEAST_S, line.target.timeout_s / SHARE)
@@ -361,6 +365,9 @@ def ask(line: RestLine, commands: Sequence[str], is_open: Callable[[], bool]) ->
     for command in commands:
         if not line.is_alive and not (is_open() and _reconnect(line)):
             replies += [Reply("", "not answered: the connection is lost")] * (len(commands) - len(replies))
+            break
+        if [reply.failure for reply in replies[-SHARE:]] == hangs:
+            replies += [Reply("", f"not answered: {SHARE} others in a row do not end")] * (len(commands) - len(replies))
             break
         replies.append(_answer(line, command, limit_s))
     if not line.is_alive and any(reply.failure == ENDLESS for reply in replies) and is_open():

@@ -179,6 +179,16 @@ def test_over_rest_details_missing_from_the_bulk_answer_are_requested_per_port(
         assert line.is_alive
 
 
+def test_over_rest_a_switch_on_which_commands_in_a_row_do_not_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest, "LEAST_S", 0.1)
+    well, hangs = (200, "{}"), (0, "")
+    with switch([hangs, hangs, well, hangs, hangs, hangs, well, well]) as line:
+        replies = ask_by_rest(line, [f"nv show vrf {number} -o json" for number in range(8)], lambda: True)
+        endless, left = "does not end", "not answered: 3 others in a row do not end"
+        assert [reply.failure for reply in replies] == [endless, endless, "", endless, endless, endless, left, left]
+        assert line.is_alive
+
+
 @pytest.mark.parametrize("status", [401, 502])
 def test_over_rest_a_refused_login_or_an_unreachable_switch_is_not_asked_per_port(
     status: int, monkeypatch: pytest.MonkeyPatch

@@ -28,7 +28,7 @@ class Switch:
         self.limits_s.append(timeout_s)
         if len(self.posted) > self.lost_after:
             raise AccessError(Problem("leaf01: the connection is lost"))
-        if SLOW in params["cmds"]:
+        if any(SLOW in command for command in params["cmds"]):
             raise TimeoutError
         if "stopOnError" in params and not self.knows_going_on:
             return {"error": {"code": -32602, "message": "unexpected keyword argument 'stopOnError'"}}
@@ -91,6 +91,14 @@ def test_a_command_that_never_ends_is_sent_alone_and_does_not_affect_others() ->
     assert switch.ask(VERSION, SLOW, HOSTNAME) == [reported(VERSION), ("", "does not end"), reported(HOSTNAME)]
     assert switch.posted == [[VERSION, SLOW, HOSTNAME], [VERSION], [SLOW], [HOSTNAME]]
     assert switch.limits_s == [TIMEOUT_S, 10.0, 10.0, 10.0]
+
+
+def test_a_switch_on_which_commands_in_a_row_do_not_end_is_left() -> None:
+    switch, slow = Switch(), [f"{SLOW} {number}" for number in range(6)]
+    found = switch.ask(*slow[:2], VERSION, *slow[2:], HOSTNAME)
+    endless, left = ("", "does not end"), ("", "not answered: 3 others in a row do not end")
+    assert found == [endless, endless, reported(VERSION), endless, endless, endless, left, left]
+    assert switch.posted[1:] == [[one] for one in (*slow[:2], VERSION, *slow[2:5])]
 
 
 def test_answers_before_a_lost_connection_are_kept() -> None:
