@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from netkit.access.settings import AccessModel
+from netkit.deploy.model import LONGEST_S, WallTime
 from netkit.deploy.policy import ApprovalSettings
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
@@ -32,8 +33,8 @@ class Approval:
 
     approver: str
     """The principal in allowed_signers."""
-    at_s: float
-    expires_s: float
+    at_s: WallTime
+    expires_s: WallTime
     id: str
     """Identifies this approval, which one run may use."""
     key: str
@@ -47,7 +48,7 @@ class Provenance:
     """One start of a run: the deploy or rollback itself, or a resume."""
 
     verb: str
-    at_s: float
+    at_s: WallTime
     user: str
     """Login name of the account."""
     uid: int
@@ -122,8 +123,8 @@ class Statement(AccessModel):
     plan: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     """The digest of a plan: what changes where, from what to what."""
     risk: str
-    at_s: int
-    expires_s: int
+    at_s: Annotated[int, Field(gt=-LONGEST_S, lt=LONGEST_S)]
+    expires_s: Annotated[int, Field(gt=-LONGEST_S, lt=LONGEST_S)]
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     approver: str
 

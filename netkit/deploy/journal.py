@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from netkit import plan as planning
 from netkit import private
@@ -26,7 +26,7 @@ from netkit.deploy import model, seal
 from netkit.deploy.approval import Approval, Provenance
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.gate import RunMemory
-from netkit.deploy.model import FAILED, LONGEST_S, ConfigState, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
+from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, Options, Outcome, Phase, Seconds, WallTime, Whole
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
@@ -71,6 +71,11 @@ class Ledger:
         os.close(self._handle)
 
 
+def _json(value: object) -> str:
+    """JSON that every parser reads: an argument that is not UTF-8 has lone surrogates, which become question marks."""
+    return json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
+
+
 def lines(file: Path) -> Iterator[str]:
     with open(file, encoding="utf-8", errors="replace", opener=private.regular) as stream:
         yield from stream
@@ -111,8 +116,7 @@ def unlimited() -> None:
 class JournalEntry:
     """One line of a journal."""
 
-    at_s: Annotated[float, Field(gt=-LONGEST_S, lt=LONGEST_S, allow_inf_nan=False)]
-    """By the wall clock, which may have been wrong."""
+    at_s: WallTime
     step: str
     device: str = ""
     wave: int = 0
@@ -174,7 +178,7 @@ class Journal:
         try:
             self._start(orders)
             if provenance is not None:
-                self._save(PROVENANCE, json.dumps([provenance.plain()]))
+                self._save(PROVENANCE, _json([provenance.plain()]))
                 self._claim(provenance)
         except DeployError as error:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -183,7 +187,7 @@ class Journal:
     def resumed(self, provenance: Provenance) -> None:
         """Record who resumes the run; a damaged record of earlier starts must not leave devices half done."""
         earlier = known_provenance(self)
-        self._save(PROVENANCE, json.dumps([one.plain() for one in (*earlier, provenance)]))
+        self._save(PROVENANCE, _json([one.plain() for one in (*earlier, provenance)]))
 
     def provenance(self) -> tuple[Provenance, ...]:
         """The starts of the run, first to last; empty if an older netkit wrote it."""
@@ -387,7 +391,7 @@ class Journal:
         with self._reporting(self.folder / JOURNAL):
             with self._opening:
                 ledger = self._ledger = self._ledger or Ledger(self.folder / JOURNAL)
-            ledger.add(json.dumps(plain))
+            ledger.add(_json(plain))
 
     def _text(self, name: str) -> str:
         try:

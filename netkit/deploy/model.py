@@ -17,6 +17,8 @@ FAILED = 1
 LONGEST_S = 100_000_000_000
 Seconds = Annotated[float, Field(ge=0, lt=LONGEST_S, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0, lt=LONGEST_S)]
+WallTime = Annotated[float, Field(gt=-LONGEST_S, lt=LONGEST_S, allow_inf_nan=False)]
+"""Seconds since the epoch by the wall clock, which may have been wrong; a date can be written of it."""
 
 
 @dataclass(frozen=True, slots=True)

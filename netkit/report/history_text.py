@@ -105,12 +105,7 @@ def table(runs: Sequence[RunSummary]) -> str:
     """Format runs as a table, without empty columns."""
     found = [HEAD, *rows(runs)]
     kept = [index for index, cells in enumerate(zip(*found, strict=True)) if index not in OPTIONAL or any(cells[1:])]
-    return shown_lines(columns([tuple(row[index] for index in kept) for row in found]))
-
-
-def shown_lines(text: str) -> str:
-    """Escape control characters in lines."""
-    return "".join(f"{shown(line)}\n" for line in text.splitlines())
+    return columns([tuple(row[index] for index in kept) for row in found])
 
 
 def rows(runs: Iterable[RunSummary]) -> Iterator[tuple[str, ...]]:
@@ -143,7 +138,7 @@ def run_text(journal: Journal, names: Container[str] | None = None) -> str:
     ended = {entry.device: entry.outcome for entry in entries if entry.outcome is not None}
     began_s = entries[0].at_s if entries else 0.0
     parts = [f"run {journal.run}, begun {_when(began_s)}\n"]
-    parts.append(shown_lines("\n".join(_who(journal.provenance(), orders.options))))
+    parts += [f"{shown(line)}\n" for line in _who(journal.provenance(), orders.options)]
     if undoes := journal.undoes():
         parts.append(f"it rolls back run {undoes}\n")
     if outcome is None and (later := journal.superseded()):

@@ -1,10 +1,12 @@
-"""Aligned columns."""
+"""Aligned columns; control characters of their texts are escaped."""
 
 from collections.abc import Iterable, Sequence
 
+from netkit.report.plan_view import shown
+
 
 def columns(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
-    table = [[str(cell) for cell in row] for row in ([head, *rows] if head else rows)]
+    table = [[shown(str(cell)) for cell in row] for row in ([head, *rows] if head else rows)]
     if not table:
         return ""
     widths = [max(len(row[index]) for row in table) for index in range(len(table[0]))]

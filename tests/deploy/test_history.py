@@ -1,13 +1,14 @@
 """`netkit history` of runs: only what succeeded is reported as done."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from netkit import deploy
-from netkit.deploy import Approval, Journal, Provenance, RecentRuns
+from netkit.deploy import Approval, Journal, Provenance, RecentRuns, model
+from netkit.deploy.model import ConfigState, DeviceOutcome, DeviceResult
 from netkit.errors import DeployError, UsageError
 from netkit.project.runs import unfinished_run
 from netkit.report import history_text as history
@@ -160,6 +161,39 @@ def test_user_and_reason_are_in_the_list_and_in_the_run() -> None:
         "  hook: allowed: window until 06:00",
         "options: limit=leaf02, leaf03, is_disruptive_allowed=true, parallel=4, settle_s=20, drain_s=5, poll_s=2",
     ]
+
+
+def test_a_reason_that_is_not_utf_8_does_not_make_the_run_unreadable() -> None:
+    with scene() as found:
+        journal = found.journal()
+        begun = replace(BEGUN, reason="\udcc4nderung", hook_reason="ok \ud800")
+        found.apply(journal, limit=("leaf02",), provenance=begun)
+        assert "  reason: ?nderung\n" in history.run_text(journal)
+        assert "  hook: allowed: ok ?\n" in history.run_text(journal)
+        assert listed(found)[0][5] == "?nderung"
+        journal.end(DeviceOutcome("leaf02", DeviceResult.FAILED, ConfigState.UNKNOWN, ("\udcff",)))
+        entry = journal.entries()[-1]
+        assert entry.outcome is not None
+        assert entry.outcome.reasons == ("?",)
+
+
+def test_control_characters_in_the_reasons_of_a_device_are_escaped() -> None:
+    with scene() as found:
+        journal = found.journal()
+        outcome = found.apply(journal, limit=("leaf02",))
+        devices = tuple(replace(one, reasons=("\x1b[2J\nleaf99",)) for one in outcome.devices)
+        (journal.folder / "outcome.json").write_text(model.write(replace(outcome, devices=devices)), encoding="utf-8")
+        assert r"leaf02   1     done      intended   \x1b[2J\nleaf99" in history.run_text(journal).splitlines()
+
+
+@pytest.mark.parametrize("change", [{"at_s": 1e30}, {"at_s": "nan"}, {"approval": {**asdict(GIVEN), "at_s": -1e300}}])
+def test_a_time_that_is_no_date_is_damage(change: dict[str, object]) -> None:
+    with scene() as found:
+        journal = found.journal()
+        found.apply(journal, limit=("leaf02",), provenance=BEGUN)
+        (journal.folder / "provenance.json").write_text(json.dumps([{**BEGUN.plain(), **change}]), encoding="utf-8")
+        with pytest.raises(DeployError, match="lacks the author of the run"):
+            history.run_text(journal)
 
 
 def test_a_resume_by_another_user_is_listed_below_the_first() -> None:
