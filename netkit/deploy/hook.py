@@ -38,7 +38,7 @@ MOST_ANSWER_BYTES = 65_536
 MOST_REASON = 500
 TOUCHED = ("sessions", "links", "rails", "hosts", "gpus")
 MOST_STDERR_BYTES = 4096
-END_S = 5.0
+END_S, POLL_S = 5.0, 0.05
 
 
 class HookError(DeployError):
@@ -136,31 +136,34 @@ def _output_of(child: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes,
     """The hook's stdout, and the end of its stderr."""
     deadline_s = time.monotonic() + timeout_s
     outputs = {stream: bytearray() for stream in (child.stdout, child.stderr) if stream is not None}
-    ended = os.pidfd_open(child.pid)
-    try:
-        with selectors.DefaultSelector() as ready:
-            for stream in outputs:
-                os.set_blocking(stream.fileno(), False)
-                ready.register(stream, selectors.EVENT_READ)
-            ready.register(ended, selectors.EVENT_READ)
-            is_ended = False
-            while not is_ended:
-                left_s = deadline_s - time.monotonic()
-                found = [key.fileobj for key, _ in ready.select(left_s)] if left_s > 0 else []
-                if not found:
-                    raise _failed(f"gives no answer within {timeout_s:g} s")
-                is_ended = ended in found
-                for stream in [one for one in outputs if one in found]:
-                    if not _read_available(child, stream, outputs[stream]):
-                        ready.unregister(stream)
-    finally:
-        os.close(ended)
+    with selectors.DefaultSelector() as ready:
+        for stream in outputs:
+            os.set_blocking(stream.fileno(), False)
+            ready.register(stream, selectors.EVENT_READ)
+        while not _has_ended(child):
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                raise _failed(f"gives no answer within {timeout_s:g} s")
+            found = [key.fileobj for key, _ in ready.select(min(left_s, POLL_S))]
+            for stream in [one for one in outputs if one in found]:
+                if not _read_available(child, stream, outputs[stream]):
+                    ready.unregister(stream)
     _kill_group(child)  # before the rest is read: its children must stop writing
     for stream, buffer in outputs.items():
         while _read_available(child, stream, buffer):
             pass
     stdout, stderr = map(bytes, outputs.values())
     return stdout, stderr
+
+
+def _has_ended(child: subprocess.Popen[bytes]) -> bool:
+    """Whether a hook has ended; not by pidfd_open, which old kernels and some containers refuse."""
+    try:
+        return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        raise _failed(
+            "ended with an unknown exit code", "SIGCHLD is ignored: do not ignore it in your script"
+        ) from None
 
 
 def _read_available(child: subprocess.Popen[bytes], stream: IO[bytes], buffer: bytearray) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import ssl
 import stat
 import threading
@@ -112,6 +113,24 @@ def test_children_that_outlive_a_program_are_killed_without_delay(tmp_path: Path
     settings = program(tmp_path, "sleep 1000 & echo $! >child\necho '{\"allow\": true}'")
     assert ask(settings, ASKED, tmp_path) == ""
     assert is_gone(int((tmp_path / "child").read_text(encoding="utf-8")))
+
+
+def test_a_program_is_asked_where_pidfd_open_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_pid: int) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    assert ask(program(tmp_path, "sleep 0.2\necho '{\"allow\": true}'"), ASKED, tmp_path) == ""
+
+
+def test_a_program_whose_exit_code_is_lost_refuses(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert "ended with an unknown exit code" in refusal(
+            program(tmp_path, "echo '{\"allow\": true}'; exit 3"), tmp_path
+        )
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 def is_gone(pid: int) -> bool:
