@@ -114,7 +114,7 @@ class Order:
                 self._replacing[name] = adding & {one.prefix.version for one in kept.aggregates}
         left = dict(self._cables_left(every))
         cabling, hosts = Cabling.of([*before, fabric], left), dict(self._hosts())
-        routers = dict(self._routers()) | dict(self._routers_left(left, cabling, hosts))
+        routers = dict(self._routers_left(left, cabling, hosts)) | dict(self._routers())
         self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
         whole = Network(cabling, routers, hosts)
         self.network = self._whole = whole
@@ -273,11 +273,13 @@ class Order:
         return frozenset(port.name for one in found if isinstance(one, Switch) for port in one.fabric_ports)
 
     def _cables_left(self, devices: Iterable[DevicePlan]) -> Iterator[tuple[End, End]]:
-        """Yield the cables of sessions with switches that no fabric has, by the ports' descriptions.
+        """Yield the cables of sessions that no fabric has, by the ports' descriptions.
 
         These sessions end, or come back with a rollback.
         """
-        known = {switch.name for fabric in (*self._before, self._fabric) for switch in fabric.switches}
+        fabrics = (*self._before, self._fabric)
+        known = {switch.name for fabric in fabrics for switch in fabric.switches}
+        ends = Cabling.of(fabrics).ends
         for device in devices:
             ending = (session.partition("–") for session in device.blast.sessions)
             found = [(near.removeprefix(f"{device.name}:"), far) for near, _, far in ending]
@@ -287,8 +289,9 @@ class Order:
             ports = {side.interface for router in self._versions(device.name) for side in router.sessions}
             for port, far in found:
                 peer, _, peer_port = far.partition(":")
-                if port in ports and peer_port and peer not in known:
-                    yield (device.name, port), (peer, peer_port)
+                near, there = (device.name, port), (peer, peer_port)
+                if port in ports and peer_port and (peer not in known or ends.keys().isdisjoint({near, there})):
+                    yield near, there
 
     def _versions(self, name: str) -> list[Router]:
         """What a switch runs, and what it should run."""

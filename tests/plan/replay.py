@@ -58,11 +58,24 @@ class Transition:
             running[name] = Running(dict(old[name]) if is_there else dict.fromkeys(files), "")
         there = {name: running[name] for name in intended}
         part = planning.make(after, there, intended, is_part=True)
-        sides = planning.sides_of(there, intended)
-        plan = planning.ordered(after, part, sides, before=(before,))
-        may_take = planning.writable(after, sides)
-        order = best_order(after, part.changed, (before,), may_take=may_take)[0] if part.changed else None
-        return cls((before, after), running, intended, plan, order)
+        plan = planning.ordered(after, part, planning.sides_of(there, intended), before=(before,))
+        return cls((before, after), running, intended, plan, order_of(after, there, intended, (before,)))
+
+    def as_deployed(self) -> "Transition":
+        """The same with the plan of a deploy, which does not know the fabric before."""
+        there = {name: self.running[name] for name in self.intended}
+        plan = planning.make(self.fabrics[-1], there, self.intended)
+        return replace(self, plan=plan, order=order_of(self.fabrics[-1], there, self.intended))
+
+    def rolled_back(self) -> "Transition":
+        """The way back from the end; a switch outside the fabric stays as it is."""
+        before = {name: self.running[name] for name in self.intended}
+        plan = planning.rollback(self.fabrics[-1], before, self.intended)
+        there = {name: Running({file: self.intended[name].get(file) for file in before[name].files}) for name in before}
+        files = {name: {f: text for f, text in one.files.items() if text is not None} for name, one in before.items()}
+        order = order_of(self.fabrics[-1], there, files, owner=self.intended)
+        running = {**self.running, **{name: Running(files) for name, files in self.intended.items()}}
+        return replace(self, running=running, plan=plan, order=order)
 
     def configs(self) -> dict[str, Config]:
         """The running configuration of every device before the plan."""
@@ -183,6 +196,19 @@ class Transition:
             texts: dict[str, str | None] = dict(MODELS[platform(name, *self.fabrics)].text(configs[name]))
             running[name] = Running(dict.fromkeys(files) | texts, "")
         return planning.make(self.fabrics[-1], running, self.intended)
+
+
+def order_of(
+    fabric: Fabric,
+    running: Mapping[str, Running],
+    intended: Mapping[str, Files],
+    before: Sequence[Fabric] = (),
+    owner: Mapping[str, Files] | None = None,
+) -> Order | None:
+    """The order of a plan, which the plan itself does not keep."""
+    part = planning.make(fabric, running, intended, owner=owner, is_part=True)
+    may_take = planning.writable(fabric, planning.sides_of(running, intended, owner))
+    return best_order(fabric, part.changed, before, may_take=may_take)[0] if part.changed else None
 
 
 def nics(pairs: Iterable[Pair]) -> set[NicPair]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -83,19 +83,27 @@ def words_of(loss: ReachabilityLoss) -> tuple[int, set[str], set[tuple[str, ...]
 @given(
     first=st.lists(st.sampled_from(sorted(ANY_EDIT)), max_size=3),
     second=st.lists(st.sampled_from(sorted(ANY_EDIT)), min_size=1, max_size=3),
+    is_on_top=st.booleans(),
+    way=st.sampled_from([lambda found: found, Transition.as_deployed, Transition.rolled_back]),
     has_other_spines=st.sampled_from([False, False, False, True]),
 )
 def test_no_state_between_two_random_intents_loses_what_the_plan_does_not_name(
-    platform: str, first: list[str], second: list[str], *, has_other_spines: bool
+    platform: str,
+    first: list[str],
+    second: list[str],
+    way: Callable[[Transition], Transition],
+    *,
+    is_on_top: bool,
+    has_other_spines: bool,
 ) -> None:
     before = merged(*(ANY_EDIT[name] for name in first))
-    after = merged(before, *(ANY_EDIT[name] for name in second))
+    after = merged(before if is_on_top else {}, *(ANY_EDIT[name] for name in second))
     try:
         found = transition(platform, before, after, spines=SPINE_OF[platform] if has_other_spines else "")
     except NetkitError:
         assume(False)  # an unsupported shape
         raise
-    assert_loses_only_what_it_names(found)
+    assert_loses_only_what_it_names(way(found))
     assert planning.read(planning.write(found.plan)) == found.plan
     assert not found.again().changed
 
@@ -175,7 +183,7 @@ def test_a_summary_of_either_family_is_not_replaced_in_one_step(running: str, in
             for head in (" aggregate-address", "seq 20 permit"):
                 text = text.replace(f"{head} {intended}", f"{head} {running}")
         there[name] = Running(files | {"frr.conf": text} if text else files)
-    found = as_deployed(replace(found, running=there))
+    found = replace(found, running=there).as_deployed()
     assert [step.stage for step in found.plan.steps if "leaf01" in step.devices] == ["both", "finish"]
     assert not found.plan.worst
     assert not any(lost for _, _, lost in found.lost())
@@ -265,23 +273,10 @@ def test_a_spine_outside_the_intended_fabric_carries_traffic_until_it_is_drained
     platform: str, links: dict[str, Any], first: str, second: str
 ) -> None:
     found = transition(platform, merged(links, EDITS[first]), merged(links, EDITS[second]))
-    plan = as_deployed(found).plan
+    plan = found.as_deployed().plan
     assert plan.steps == found.plan.steps
     assert bool(plan.worst) == any(lost for _, _, lost in found.lost())
     assert_loses_only_what_it_names(found)
-
-
-def as_deployed(found: Transition) -> Transition:
-    """A transition whose plan is made as a deploy does: without the fabric before."""
-    there = {name: found.running[name] for name in found.intended}
-    return replace(found, plan=planning.make(found.fabrics[-1], there, found.intended), order=None)
-
-
-def rolled_back(found: Transition) -> Transition:
-    """The way back from the end of a transition; a switch outside the fabric stays as it is."""
-    there = {name: found.running[name] for name in found.intended}
-    running = {**found.running, **{name: Running(files) for name, files in found.intended.items()}}
-    return replace(found, running=running, plan=planning.rollback(found.fabrics[-1], there, found.intended), order=None)
 
 
 def cutting_off(found: Transition) -> tuple[set[int], set[int]]:
@@ -300,8 +295,8 @@ def cutting_off(found: Transition) -> tuple[set[int], set[int]]:
 def test_a_spine_outside_the_fabric_passes_routes_also_on_the_way_back(
     platform: str, first: str, second: str, links: dict[str, Any]
 ) -> None:
-    forth = as_deployed(transition(platform, merged(EDITS[first], links), merged(EDITS[second], links)))
-    for found in (forth, rolled_back(forth)):
+    forth = transition(platform, merged(EDITS[first], links), merged(EDITS[second], links)).as_deployed()
+    for found in (forth, forth.rolled_back()):
         assert not found.plan.gone
         lost, named = cutting_off(found)
         assert lost == named
@@ -313,8 +308,8 @@ def test_a_spine_outside_the_fabric_passes_routes_also_on_the_way_back(
 def test_a_leaf_outside_the_fabric_announces_its_old_prefix_on_the_way_back(platform: str, change: str) -> None:
     """The prefix of the rail that is removed becomes that of another one."""
     both = ANY_EDIT[change] if change else {}
-    forth = as_deployed(transition(platform, merged(both, ANY_EDIT["three rails"]), both))
-    for found in (forth, rolled_back(forth)):
+    forth = transition(platform, merged(both, ANY_EDIT["three rails"]), both).as_deployed()
+    for found in (forth, forth.rolled_back()):
         lost: dict[int, set[NicPair]] = {}
         for step, when, pairs in found.lost():
             lost.setdefault(step.number, set()).update(pairs if when.startswith("after") else ())
@@ -324,13 +319,21 @@ def test_a_leaf_outside_the_fabric_announces_its_old_prefix_on_the_way_back(plat
         assert any(lost.values())
 
 
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_cable_that_the_intended_fabric_lacks_carries_traffic_until_its_session_ends(platform: str) -> None:
+    forth = transition(platform, ANY_EDIT["two uplinks"], {}).as_deployed()
+    for found in (forth, forth.rolled_back()):
+        assert_loses_only_what_it_names(found)
+        assert found.plan.worst
+
+
 def test_a_port_shut_down_by_hand_counts_where_routing_does_not_change() -> None:
     """netkit does not own the line: the other spine is the only way between the leaves, also for a rollback."""
     found = transition("frr", {}, EDITS["slower sessions"])
     files = dict(found.running["spine02"].files)
     files["frr.conf"] = (files["frr.conf"] or "").replace("interface swp1s1\n", "interface swp1s1\n shutdown\n")
-    forth = as_deployed(replace(found, running={**found.running, "spine02": Running(files)}))
-    for way in (forth, rolled_back(forth)):
+    forth = replace(found, running={**found.running, "spine02": Running(files)}).as_deployed()
+    for way in (forth, forth.rolled_back()):
         assert [(step.devices, step.during.pairs) for step in way.plan.steps] == [
             (("spine02",), 0),
             (("leaf01",), 2),
@@ -367,7 +370,7 @@ def test_every_two_leaves_of_a_group_are_compared_where_one_lacks_a_session() ->
     lines = (files["frr.conf"] or "").splitlines(keepends=True)
     neighbor = next(line.split()[1] for line in lines if "remote-as" in line)
     files["frr.conf"] = "".join(line for line in lines if f"neighbor {neighbor} " not in line)
-    found = as_deployed(replace(found, running={**found.running, "leaf03": Running(files)}))
+    found = replace(found, running={**found.running, "leaf03": Running(files)}).as_deployed()
     lost: dict[tuple[str, ...], set[NicPair]] = {}
     for step, when, pairs in found.lost():
         lost.setdefault(step.devices, set()).update(pairs if when.startswith("after") else ())
@@ -379,7 +382,7 @@ def test_every_two_leaves_of_a_group_are_compared_where_one_lacks_a_session() ->
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_switch_back_to_its_factory_configuration_changes_once(platform: str) -> None:
-    back = rolled_back(transition(platform, EDITS["two spines"], EDITS["third spine"]))
+    back = transition(platform, EDITS["two spines"], EDITS["third spine"]).rolled_back()
     assert [step.stage for step in back.plan.steps if "spine03" in step.devices] == [""]
     assert {bridge.device for bridge in back.plan.bridges} == {"leaf01", "leaf02"}
 
