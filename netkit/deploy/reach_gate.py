@@ -115,8 +115,9 @@ class ReachGate:
         return self._await_answers(self._expected(question, kept), first, limit_s)
 
     def _before(self, switch: Switch, lost: Container[tuple[Address, Address]]) -> dict[str, dict[str, Answered]]:
-        """Which addresses answer which, among those the hosts have and those they will have.
+        """Which addresses of hosts answer which: those they have, or the designed ones of hosts that were not asked.
 
+        At the address that a NIC will have, another one may answer until then, as that of a removed rail.
         Pairs that an earlier change of the run has lost count as answering: they may be due after this one.
         """
         called = calls(self._fabric, switch)
@@ -133,8 +134,6 @@ class ReachGate:
         }
         self._bare |= states.keys() - {name for name, _ in have}
         names: dict[tuple[str, str], dict[Address, str]] = {}
-        moved: set[Address] = set()
-        """Addresses of NICs that have others now: nothing answers there any more, or not yet."""
         for (name, nic), far in called.items():
             if (name, nic.interface) not in have:
                 continue
@@ -142,8 +141,7 @@ class ReachGate:
             found = dict.fromkeys(filter(None, (nic.gateway, nic.gateway_v6)[: len(own)]), LEAF)
             found = names[name, nic.interface] = found if switch.name == nic.leaf else {}
             for place, (other, one) in product(range(len(own)), far):
-                addresses = *one.addresses[place:][:1], *have.get((other, one.interface), ())[place:][:1]
-                moved |= {addresses[0]} if len({*addresses}) > 1 else set()
+                addresses = have.get((other, one.interface), one.addresses)[place:][:1]
                 found.update(dict.fromkeys(addresses, f"{other} {one.interface}"))
         for name, interface, gateway in gateways_beside(self._fabric, switch):
             if name not in self._silent:
@@ -158,8 +156,7 @@ class ReachGate:
                     {
                         to: word
                         for to, word in names[name, one.interface].items()
-                        if to in one.answers
-                        or ((one.address_v6 if ":" in to else one.address, to) in lost and to not in moved)
+                        if to in one.answers or (one.address_v6 if ":" in to else one.address, to) in lost
                     },
                     one.address_v6,
                     tuple(to for to in one.whole if names[name, one.interface][to] not in {LEAF, GATEWAY}),

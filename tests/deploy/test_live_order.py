@@ -106,6 +106,16 @@ def test_the_only_core_of_a_plane_restarts_its_sessions_without_a_loss(tmp_path:
         assert len([step for step in plan.steps if step.devices not in lossless]) == 2
 
 
+@pytest.mark.whole
+def test_a_leaf_outside_the_fabric_announces_its_old_prefix_on_the_way_back(tmp_path: Path) -> None:
+    """The prefix of the rail that is removed becomes that of another one."""
+    booted = variant("frr", {"rails": 3})
+    with rolling(tmp_path, booted) as lab:
+        assert_rolls(lab, variant("frr", {}))
+        back = assert_rolls(lab, booted, *ROLLBACK, "--disruptive", "--busy")
+        assert [step.devices for step in back.steps if step.after][0] == ("spine01",)
+
+
 each_platform = pytest.mark.parametrize(
     "platform",
     [

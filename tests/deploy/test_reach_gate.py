@@ -295,6 +295,19 @@ def test_hosts_are_pinged_at_the_addresses_they_have() -> None:
     assert bed.ask(Moment.AFTER, "spine01", sample=sample, prediction=Model({"10.9.9.9"})).is_healthy
 
 
+def test_another_nic_that_answers_at_the_address_a_nic_will_have_proves_nothing() -> None:
+    """That of a removed rail, which gives its prefix to the next one."""
+    target, name = next(iter(far_of("spine01", HOSTS[0].name, NIC.interface).items()))
+    interface = next(key[1] for key, address in ADDRESSES.items() if address == target)
+    bed = Bed()
+    bed.have |= {(name, interface): "10.9.9.9", (name, "removed"): target}
+    sample = bed.ask(Moment.BEFORE, "spine01").sample
+    bed.mute = {target}
+    assert bed.ask(Moment.AFTER, "spine01", sample=sample).is_healthy
+    bed.mute = {target, "10.9.9.9"}
+    assert bed.ask(Moment.AFTER, "spine01", sample=sample).verdict == "worse"
+
+
 def test_a_pair_lost_as_predicted_is_expected_back_after_the_change_that_restores_it() -> None:
     bed = Bed()
     target = next(iter(far_of("spine01", HOSTS[0].name, NIC.interface)))
