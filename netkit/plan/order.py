@@ -9,12 +9,11 @@ removed last. Losses that no order avoids are named in the step that causes them
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from ipaddress import ip_interface, ip_network
+from ipaddress import ip_network
 from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.blast import words
 from netkit.plan.model import (
     Bridge,
     Detour,
@@ -26,6 +25,7 @@ from netkit.plan.model import (
     Stage,
     Step,
 )
+from netkit.plan.outside import outside
 from netkit.plan.retain import (
     Rows,
     at_any_address,
@@ -38,9 +38,8 @@ from netkit.plan.retain import (
 )
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
-from netkit.platforms.routing import Aggregate, BgpNeighbor, HostRoutes, RetainedRouting, Router
+from netkit.platforms.routing import Aggregate, HostRoutes, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
-from netkit.routing.address import End
 from netkit.routing.designed import host_of, prefixes_of, router_of
 from netkit.routing.route_policy import network_address, number_of, prefix_of
 
@@ -56,8 +55,6 @@ MOST_TRIED = 40
 """Devices left out by a limit that are each tested for whether they are needed."""
 MOST_COMPARED = 64
 """Devices that change, up to which several orders are compared, and any two switches of a group."""
-UNKNOWN_ASN = 4_294_967_294
-"""The AS of a switch in no fabric whose neighbors accept any other AS: the last private one."""
 BOTH_FAMILIES = frozenset({4, 6})
 NOTHING_LOST = ReachabilityLoss()
 Named = TypeVar("Named", Switch, Host)
@@ -112,12 +109,12 @@ class Order:
                 self._between[name] = with_kept(between, kept)
                 adding = frozenset(one.prefix.version for one in _summaries(now) - _summaries(was))
                 self._replacing[name] = adding & {one.prefix.version for one in kept.aggregates}
-        left = dict(self._cables_left(every))
-        cabling, hosts = Cabling.of([*before, fabric], left), dict(self._hosts())
-        routers = dict(self._routers_left(left, cabling, hosts)) | dict(self._routers())
+        fabrics, hosts = (*before, fabric), dict(self._hosts())
+        left = outside(fabrics, every, hosts)
+        cabling = Cabling.of(fabrics, left.cables)
+        routers = {name: (one,) for name, one in left.routers.items()} | dict(self._routers())
         self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
-        whole = Network(cabling, routers, hosts)
-        self.network = self._whole = whole
+        self.network = self._whole = whole = Network(cabling, routers, hosts)
         self._doubted = dict(self._doubtful(routers))
         if self._doubted:
             without = Network(cabling, routers | self._doubted, hosts)
@@ -271,64 +268,6 @@ class Order:
         """The ports of a switch towards others of the fabric, in any design."""
         found = (fabric.device(name) for fabric in (self._fabric, *self._before))
         return frozenset(port.name for one in found if isinstance(one, Switch) for port in one.fabric_ports)
-
-    def _cables_left(self, devices: Iterable[DevicePlan]) -> Iterator[tuple[End, End]]:
-        """Yield the cables of sessions that no fabric has, by the ports' descriptions.
-
-        These sessions end, or come back with a rollback.
-        """
-        fabrics = (*self._before, self._fabric)
-        known = {switch.name for fabric in fabrics for switch in fabric.switches}
-        ends = Cabling.of(fabrics).ends
-        for device in devices:
-            ending = (session.partition("–") for session in device.blast.sessions)
-            found = [(near.removeprefix(f"{device.name}:"), far) for near, _, far in ending]
-            for change in device.changes:
-                if change.path[-1].endswith("description") and change.intended:
-                    found += [(word, change.intended) for word in words(change.path)]
-            ports = {side.interface for router in self._versions(device.name) for side in router.sessions}
-            for port, far in found:
-                peer, _, peer_port = far.partition(":")
-                near, there = (device.name, port), (peer, peer_port)
-                if port in ports and peer_port and (peer not in known or ends.keys().isdisjoint({near, there})):
-                    yield near, there
-
-    def _versions(self, name: str) -> list[Router]:
-        """What a switch runs, and what it should run."""
-        found = self._routing.get(name)
-        return [one for one in (found.running, found.intended) if isinstance(one, Router)] if found else []
-
-    def _routers_left(
-        self, cables: Mapping[End, End], cabling: Cabling, hosts: Mapping[str, Sequence[HostRoutes]]
-    ) -> Iterator[tuple[str, Sequence[Router]]]:
-        """Yield switches that have left the fabric: they pass on routes until their neighbors drop them.
-
-        Those that no leaf has a session with announce what such a leaf does.
-        """
-        leaves = self._leaves()
-        known = [router for name in leaves for router in self._versions(name)]
-        leaf = _leaf_left(cabling, hosts, known) if cables else Router()
-        ends: dict[str, dict[str, tuple[BgpNeighbor, Router]]] = {}
-        for (name, port), (peer, peer_port) in cables.items():
-            every = ((side, router) for router in self._versions(name) for side in router.sessions)
-            ends.setdefault(peer, {})[peer_port] = next(one for one in every if one[0].interface == port)
-        for peer, sides in ends.items():
-            asn = max(side.remote_asn for side, _ in sides.values())
-            # Where this end expects one AS number, so does the other.
-            neighbors = tuple(
-                BgpNeighbor(port, router.asn if side.remote_asn else 0, address=router.address_towards(side))
-                for port, (side, router) in sides.items()
-            )
-            addresses = tuple((port, ip_interface(side.address)) for port, (side, _) in sides.items() if side.address)
-            router = Router(asn or UNKNOWN_ASN, peer, addresses, neighbors=neighbors, requires_policy=False)
-            router = replace(router, max_paths=len(neighbors))
-            v6 = router
-            if leaves.isdisjoint(name for (name, _), (far, _) in cables.items() if far == peer):
-                router, v6 = (
-                    replace(one, addresses=one.addresses + more.addresses, aggregates=more.aggregates, redistributed="")
-                    for one, more in ((router, leaf), (v6, leaf.v6 or leaf))
-                )
-            yield peer, (replace(router, v6=v6),)
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
         for earlier in self._before:  # a departing switch carries traffic until its neighbours drop it
@@ -534,13 +473,9 @@ class Order:
         """The leaves that a switch serves, in any design."""
         fabrics = [fabric for fabric in (self._fabric, *self._before) if fabric.device(name) is not None]
         ports = [port for fabric in fabrics for port in fabric.switch(name).ports if port.role == "down"]
-        leaves = self._leaves()
+        leaves = {one.name for fabric in (self._fabric, *self._before) for one in fabric.tier("leaf")}
         below = {port.peer for port in ports}
         return (below & leaves).union(*(self._leaves_below(one) for one in below - leaves))
-
-    def _leaves(self) -> set[str]:
-        """The leaves of any design."""
-        return {one.name for fabric in (self._fabric, *self._before) for one in fabric.tier("leaf")}
 
     def _ends_used_session(self, state: NetworkState, name: str, target: int) -> bool:
         """Whether a leaf ends a session in use: packets on that path are lost until all switches have reacted."""
@@ -674,33 +609,6 @@ def is_drained_first(device: DevicePlan, fabric: Fabric) -> bool:
         gone |= {one.name for one in cut_off}
         below = {port.peer for one in cut_off for port in one.ports if port.role == "down"}
     return is_needed
-
-
-def _leaf_left(cabling: Cabling, hosts: Mapping[str, Sequence[HostRoutes]], leaves: Collection[Router]) -> Router:
-    """What leaves outside the fabric may announce: the networks of the NICs that no known cable leads to."""
-    every = [(name, one) for name, variants in hosts.items() for one in variants]
-    v6 = _serving_uncabled(cabling, [(name, one.v6) for name, one in every if one.v6], [one.v6 for one in leaves])
-    return replace(_serving_uncabled(cabling, every, leaves), v6=v6)
-
-
-def _serving_uncabled(
-    cabling: Cabling, hosts: Iterable[tuple[str, HostRoutes]], leaves: Iterable[Router | None]
-) -> Router:
-    """One address family of it; the summaries are taken to be as long as those of other leaves."""
-    addresses = dict.fromkeys(
-        (f"{name}:{rail.interface}", address)
-        for name, routes in hosts
-        for rail in routes.rails
-        if (name, rail.interface) not in cabling.ends
-        for address in rail.addresses
-    )
-    lengths = sorted({one.prefix.prefixlen for leaf in leaves if leaf for one in leaf.aggregates})
-    networks = (address.network for _, address in addresses)
-    summaries = dict.fromkeys(
-        one.supernet(new_prefix=length) for one in networks for length in lengths if length < one.prefixlen
-    )
-    aggregates = tuple(Aggregate(one, is_summary_only=False) for one in summaries)
-    return Router(addresses=tuple(addresses), aggregates=aggregates)
 
 
 def _summaries(router: Router) -> set[Aggregate]:

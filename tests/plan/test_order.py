@@ -304,11 +304,16 @@ def test_a_spine_outside_the_fabric_passes_routes_also_on_the_way_back(
 
 @pytest.mark.in_turn("platform")
 @pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("change", ["", "vlan", "IPv6", "links by address"])
-def test_a_leaf_outside_the_fabric_announces_its_old_prefix_on_the_way_back(platform: str, change: str) -> None:
-    """The prefix of the rail that is removed becomes that of another one."""
-    both = ANY_EDIT[change] if change else {}
-    forth = transition(platform, merged(both, ANY_EDIT["three rails"]), both).as_deployed()
+@pytest.mark.parametrize(
+    ("both", "second"), [("", ""), ("vlan", ""), ("IPv6", ""), ("links by address", ""), ("", "other spine")]
+)
+def test_a_leaf_outside_the_fabric_announces_its_old_prefix_on_the_way_back(
+    platform: str, both: str, second: str
+) -> None:
+    """The prefix of the rail that is removed becomes that of another one; its leaf may have a removed spine, too."""
+    edits = ANY_EDIT | {"": {}}
+    first = merged(edits[both], edits["three rails"])
+    forth = transition(platform, first, merged(edits[both], edits[second])).as_deployed()
     for found in (forth, forth.rolled_back()):
         lost: dict[int, set[NicPair]] = {}
         for step, when, pairs in found.lost():
