@@ -117,8 +117,6 @@ class Personality(ABC):
     programs: ClassVar[tuple[str, ...]] = ()
     """The commands that `run` answers; everything else on the node's PATH is the real program."""
     login: ClassVar[str] = "root"
-    unlocked: ClassVar[frozenset[str]] = frozenset()
-    """Those of `programs` that take long and change nothing: the node is not locked while they run."""
     rdma: RdmaBench | None = None
     """The RDMA runs of the lab, for hosts."""
     refreshes: ClassVar[bool] = False
@@ -129,6 +127,15 @@ class Personality(ABC):
         self.node = node
         self.nic_changes = 0
         """The number of NIC changes by commands."""
+
+    @classmethod
+    def locks(cls, call: Call) -> bool:
+        """Whether the node is locked during a call.
+
+        Not for calls that change nothing, and take long or are answered during a change.
+        """
+        del call
+        return True
 
     def installed(self) -> tuple[str, ...]:
         """The programs of this device."""

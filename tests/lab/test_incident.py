@@ -6,11 +6,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from netkit.lab.faults import Faults, InjectedFault
 from netkit.lab.faults.incident import Incidents, ManagedNode
+from netkit.lab.personalities.nvue import Nvue
+from netkit.lab.personalities.sonic import Sonic
+from netkit.lab.personality import Personality
+from netkit.platforms.nvue.shell import ShellTransport
+from netkit.platforms.sonic.reader import SonicShell
+from netkit.platforms.ssh import SshShell
 from tests.lab.running import until
 
 AWAY_S = 0.2
+Answered = tuple[type[SshShell], type[Personality]]
 
 
 class Door:
@@ -65,3 +74,12 @@ def test_a_device_that_did_not_change_is_not_cut_off(tmp_path: Path) -> None:
     incidents, door = cut_off(tmp_path)
     assert not incidents.cut(door, door.changes)
     assert door.listening == 1
+
+
+@pytest.mark.parametrize("answered", [(ShellTransport, Nvue), (SonicShell, Sonic)])
+def test_what_netkit_asks_during_a_change_does_not_wait_for_it(answered: Answered) -> None:
+    shell, personality = answered
+    program, *arguments = shell.question.split()
+    question: Any = SimpleNamespace(program=program, arguments=tuple(arguments))
+    change: Any = SimpleNamespace(program=program, arguments=("config", "apply"))
+    assert (personality.locks(question), personality.locks(change)) == (False, True)

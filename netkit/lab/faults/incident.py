@@ -165,7 +165,7 @@ class Incidents:
     @staticmethod
     def _run(node: LiveNode, personality: Personality, call: WireCall) -> int:
         """Run a command; an exception in the personality is logged and printed as an error."""
-        with nullcontext() if call.program in personality.unlocked else node.lock:
+        with node.lock if personality.locks(call) else nullcontext():
             try:
                 return personality.run(call)
             except HungUpError:

@@ -98,7 +98,6 @@ class LinuxHost(Personality):
     """Real netplan, systemd-networkd and kernel; NIC tools and systemd are emulated."""
 
     programs: ClassVar[tuple[str, ...]] = (*SYSTEM_PROGRAMS, *TOOLS, *measuring.PROGRAMS)
-    unlocked: ClassVar[frozenset[str]] = frozenset(measuring.PROGRAMS)
     refreshes: ClassVar[bool] = True
     prompt: ClassVar[str] = "{user}@{host}:~# "
 
@@ -108,6 +107,10 @@ class LinuxHost(Personality):
         self.tree = SysfsTree(self.machine)
         self.units: Units = Units(node, self._run_for_unit)
         self._tree_lock = threading.Lock()
+
+    @classmethod
+    def locks(cls, call: Call) -> bool:
+        return call.program not in measuring.PROGRAMS
 
     def installed(self) -> tuple[str, ...]:
         """The programs of this host: tools of other vendors' NICs are not on it."""

@@ -287,6 +287,10 @@ class Nvue(Personality):
         self.system = NvueSystem(node, chassis, known, store, Applier(node, chassis, store))
         self.factory = factory(known, chassis)
 
+    @classmethod
+    def locks(cls, call: Call) -> bool:
+        return call.arguments != ("config", "revision")
+
     @property
     def fail_apply_quietly(self) -> bool:
         """Lab fault: an apply fails but exits with 0, as real switches have done."""

@@ -111,6 +111,10 @@ class Sonic(SonicSystem):
     programs = (*COMMANDS, *PROGRAMS)
     login = "admin"
 
+    @classmethod
+    def locks(cls, call: Call) -> bool:
+        return (call.program, call.arguments) != ("sonic-db-cli", ("PING",))
+
     def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
         yield from database.gnmi(self, target, path)
 
