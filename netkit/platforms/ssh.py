@@ -294,6 +294,7 @@ class _Companion:
             return
         with contextlib.suppress(paramiko.SSHException):  # a command that is refused ends its channel
             self._channel.exec_command(self._command)
+            self._channel.shutdown_write()
         self._due_s = time.monotonic() + self._limit_s
 
     def close(self) -> None:

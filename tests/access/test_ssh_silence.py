@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,12 +78,16 @@ class Switch(paramiko.ServerInterface):  # type: ignore[misc]  # paramiko ships 
         if command.decode() == LONG:
             self.has_begun = True
             self.cable.is_cut = self.cut_at in {"exec", "input"}
-            threading.Thread(target=self._run, args=(channel,), daemon=True).start()
+            threading.Thread(target=self._begin, args=(channel,), daemon=True).start()
         else:
             self.questions.append(command.decode())
             if self.answer == "end":
                 threading.Thread(target=self._end, args=(channel,), daemon=True).start()
         return True
+
+    def _begin(self, channel: paramiko.Channel) -> None:
+        with suppress(OSError):  # the caller leaves
+            self._run(channel)
 
     def _run(self, channel: paramiko.Channel) -> None:
         channel.sendall(b"started\n")
@@ -98,6 +102,9 @@ class Switch(paramiko.ServerInterface):  # type: ignore[misc]  # paramiko ships 
 
     @staticmethod
     def _end(channel: paramiko.Channel) -> None:
+        """End a command once its caller knows that it was begun, and has no input left."""
+        while channel.recv(1 << 16):
+            pass
         channel.send_exit_status(0)
         channel.close()
 
