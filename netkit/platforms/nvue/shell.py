@@ -120,13 +120,13 @@ class ShellTransport(SshShell):
         return self._items(self._checked(compared[0]))
 
     def is_waiting(self) -> bool:
-        done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-status")
+        done = self._confirmation("status")
         if done.exit_code == TAKEN:
             return True
         return done.exit_code == 0 and bool(done.output) and not transport.NOT_WAITING.search(done.output)
 
     def confirm(self) -> ConfirmedState:
-        done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-yes", max(self.timeout_s, APPLYING_S))
+        done = self._confirmation("yes", max(self.timeout_s, APPLYING_S))
         if done.exit_code == TAKEN:
             self.guard.disarm()
             return ConfirmedState.UNSAVED_ON_PURPOSE
@@ -135,11 +135,16 @@ class ShellTransport(SshShell):
         return ConfirmedState.SAVED if transport.SAVED.search(done.output) else ConfirmedState.UNSAVED
 
     def abort(self) -> None:
-        done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-no", max(self.timeout_s, APPLYING_S))
+        done = self._confirmation("no", max(self.timeout_s, APPLYING_S))
         if done.exit_code == TAKEN:
             self.guard.fire(max(self.timeout_s, APPLYING_S))
         elif done.exit_code != 0:
             raise self._refused("the change was not reverted", done, "it reverts when its timer ends")
+
+    def _confirmation(self, wanted: str, timeout_s: float | None = None) -> Done:
+        """Run a command of NVUE's commit confirmation; exit code TAKEN if netkit's timer runs instead."""
+        command = f"nv config apply --confirm-{wanted}"
+        return self.line.run(UNLESS_ARMED + command, timeout_s, name=command)
 
     def save(self) -> None:
         done = self.line.run("nv config save", max(self.timeout_s, APPLYING_S))
@@ -212,7 +217,6 @@ LOCK = "~/.netkit-revert.lock"
 TAKEN, BUSY, LATE = 77, 75, 76
 MESSAGE = "netkit: not confirmed in time"
 IS_ARMED = f"[ -e {FILE} ] && read -r group revision < {FILE} && kill -s 0 -- -$group 2>/dev/null"
-# Goes before a command of NVUE's own commit confirmation: exit with TAKEN if netkit's timer runs instead.
 UNLESS_ARMED = f"if {IS_ARMED}; then exit {TAKEN}; fi; "
 DISARM = f"mv {FILE} {FILE}.taken 2>/dev/null || exit 1; read -r group revision < {FILE}.taken; rm -f {FILE}.taken"
 
