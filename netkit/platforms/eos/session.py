@@ -8,6 +8,7 @@ from netkit.platforms.change import Change
 from netkit.platforms.config import Config, Path
 from netkit.platforms.config_lines import ConfigLine, Headers, lines
 from netkit.platforms.eos.model import GRAMMAR
+from netkit.platforms.eos.routing import router
 from netkit.platforms.secrets import SECRET
 
 NEGATION = "no "
@@ -104,8 +105,8 @@ def is_drain_intended(running: Config) -> bool:
 
 
 def drain_lines(running: Config) -> list[str]:
-    """Write the lines that drain; empty without BGP neighbours."""
-    ports = [path[-1].removeprefix(NEIGHBOR) for path in running if path[-1].startswith(NEIGHBOR)]
+    """Write the lines that drain; empty without BGP neighbours. A port drains its neighbours by address too."""
+    ports = dict.fromkeys(side.interface for side in router(running).sessions)
     members = [f"interface {port}" for port in ports if port.startswith("Ethernet")]
     if not members:
         return []
@@ -114,8 +115,10 @@ def drain_lines(running: Config) -> list[str]:
 
 def deaf_groups(running: Config) -> list[str]:
     """The peer groups without communities: their neighbours would not hear of a drain, and send on."""
-    found = (value.split() for path, value in running.items() if path[-1].startswith(NEIGHBOR))
-    groups = dict.fromkeys(words[1] for words in found if words[:1] == ["peer-group"])
+    found = [value.split() for path, value in running.items() if path[-1].startswith(NEIGHBOR)]
+    members = [words[1] for words in found if words[:1] == ["peer-group"]]
+    members += [value for path, value in running.items() if value and path[-1].endswith(PEER_GROUP)]
+    groups = dict.fromkeys(members)
     words = [path[-1].split() for path in running]
     # Without a kind, all are sent; graceful-shutdown is a standard community.
     sending = {one[1] for one in words if one[2:3] == ["send-community"] and (not one[3:] or "standard" in one)}

@@ -11,7 +11,9 @@ from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
 from netkit.platforms.eos import session
 from netkit.platforms.eos.model import MODEL
+from tests import intents
 from tests.lab.personalities import eos_node
+from tests.platforms.samples import files_of
 
 
 @cache
@@ -126,6 +128,17 @@ def test_a_drain_ends_without_a_trace(tmp_path: Path, attachment: str, drained: 
     assert session.without_drain(during) == before
     eos_node.result(eos, "configure session t", *session.undrain_lines(during), "end", "configure session t commit")
     assert shown(eos) == before
+
+
+def test_neighbors_by_address_drain_with_their_ports() -> None:
+    links = {"pools": {"links": "10.9.0.0/24"}}
+    spine = files_of(intents.fabric(intents.on_platform("eos", "4.35.1F", links)))["spine01"]
+    running = MODEL.parse(spine)
+    lines = session.drain_lines(running)
+    assert lines[1:3] == ["interface Ethernet1/1", "interface Ethernet2/1"]
+    assert not session.deaf_groups(running)
+    silent = {file: text.replace("   neighbor LEAVES send-community\n", "") for file, text in spine.items()}
+    assert session.deaf_groups(MODEL.parse(silent)) == ["LEAVES"]
 
 
 @pytest.mark.parametrize(
