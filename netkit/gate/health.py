@@ -187,6 +187,8 @@ COMPARED = frozenset({"counters", "routes"})
 """Facts that are compared after every change except changes of descriptions."""
 LIGHT = frozenset({"modules"})
 """Also compared after a change that takes links down; reading modules is slow."""
+CLASSES = frozenset({"qos"})
+"""Also read where a change may move the lossless class: it still uses the running priority, whatever is intended."""
 MOST_NAMED = 3
 WAIT, GOES_ON = "deploy again when it is idle;", "--disruptive --busy proceeds"
 MOVED_SHARE = 0.05
@@ -297,7 +299,12 @@ class HealthGate:
         """Read the device: its counters over a moment, its routes, and received optical power if links went down."""
         viewer = cast("Viewer", question.reader)
         wanted = COMPARED | LIGHT if question.risk >= Risk.PORT else COMPARED
-        views = [view for view in self._views(question.device) if view.yields & wanted]
+        classes = CLASSES if question.risk >= Risk.BUFFER else frozenset()
+        views = [
+            view
+            for view in self._views(question.device)
+            if view.yields & wanted or (view.yields & classes and not view.is_costly)
+        ]
         counting = [view for view in views if view.counts]
         first, ahead_s = sample(counting, _replies(viewer, counting)), self._clock.ahead_s()
         self._clock.sleep_s(WINDOW_S)
@@ -314,15 +321,18 @@ class HealthGate:
         device = self._fabric.device(question.device)
         far = [prefix for prefix, leaf in self._prefixes.items() if leaf != question.device]
         local = frozenset(port.name for port in device.host_ports) if isinstance(device, Switch) else frozenset()
-        return vitals(facts(views, replies), samples, far, self._lossless_on(question.device), local)
+        found = facts(views, replies)
+        ports = {} if isinstance(found.qos, Absent) else found.qos
+        running = {one for port in ports.values() for one in (*(port.pfc_rx or ()), *(port.pfc_tx or ()))}
+        return vitals(found, samples, far, self._lossless_on(question.device, running), local)
 
-    def _lossless_on(self, name: str) -> tuple[int, ...]:
+    def _lossless_on(self, name: str, running: Collection[int] = ()) -> tuple[int, ...]:
         """The lossless priorities of a device; none if its switches have no PFC and may drop."""
         device = self._fabric.device(name)
         leaves = {nic.leaf for nic in device.nics} if isinstance(device, Host) else {name}
         found = (self._fabric.device(leaf) for leaf in leaves)
         has_pfc = all(not PLATFORMS[one.platform].lacks("pfc") for one in found if isinstance(one, Switch))
-        return self._lossless if has_pfc else ()
+        return tuple({*self._lossless, *running}) if has_pfc else ()
 
 
 def _replies(viewer: Viewer, views: Sequence[View]) -> Replies:

@@ -12,6 +12,7 @@ from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
 from netkit.design import Fabric
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Module
+from netkit.facts.qos import PortQos
 from netkit.gate.health import HealthGate
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
@@ -35,10 +36,15 @@ def modules(text: str) -> Facts:
     return Facts(modules={port: Module(lanes={1: Lane(dbm)}) for port, dbm in json.loads(text).items()})
 
 
+def qos(text: str) -> Facts:
+    return Facts(qos={"swp1s0": PortQos(pfc_rx=frozenset(json.loads(text)))})
+
+
 VIEWS = (
     View(("counters",), frozenset({"counters"}), counters),
     View(("routes",), frozenset({"routes"}), routes),
     View(("modules",), frozenset({"modules"}), modules),
+    View(("qos",), frozenset({"qos"}), qos),
 )
 
 
@@ -50,6 +56,7 @@ class Device:
     rates: dict[str, dict[str, float]] = field(default_factory=lambda: {"buffer_drops": {"swp1s0/3": 0.0}})
     routes: dict[str, list[str]] | None = field(default_factory=lambda: {FAR: ["swp5", "swp6"], "10.9.0.0/16": ["x"]})
     modules: dict[str, float] = field(default_factory=lambda: {"swp1s0": -1.0})
+    paused: list[int] = field(default_factory=lambda: [3])
     asked: list[str] = field(default_factory=list)
     counts: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -70,6 +77,7 @@ class Device:
             "counters": json.dumps(whole) if self.rates else "",
             "routes": json.dumps(self.routes) if self.routes is not None else "",
             "modules": json.dumps(self.modules),
+            "qos": json.dumps(self.paused),
         }
         return tuple(Reply(texts[command], at_s=self.now_s) for command in commands)
 
@@ -312,6 +320,18 @@ def test_a_disruptive_change_needs_an_idle_device(
     answer = scene.ask(Moment.BEFORE, needs_idle=True)
     assert (answer.verdict, *answer.reasons) == ((verdict, reason) if reason else (verdict,))
     assert Scene(Device(rates=rates)).ask(Moment.BEFORE).is_healthy
+
+
+def test_the_lossless_class_is_watched_on_the_priority_that_runs() -> None:
+    """The intent moves it from 5 to 3, or a rollback goes back to 5."""
+    busy = Scene(Device(rates={"queue_tx_bytes": {"swp1s0/3": 0.0, "swp1s0/5": 1e9}}, paused=[5]), risk=Risk.BUFFER)
+    assert busy.ask(Moment.BEFORE, needs_idle=True).verdict == "worse"
+    scene = Scene(Device(rates={"watchdog_detected": {"swp1s0/3": 0.0}}), risk=Risk.BUFFER)
+    scene.ask(Moment.BEFORE)
+    scene.device.rates, scene.device.paused = {"watchdog_detected": {"swp1s0/5": 0.0}}, [5]
+    assert scene.ask(Moment.AFTER, time_limit_s=5).is_healthy
+    scene.device.rates = {"watchdog_detected": {"swp1s0/5": 2.0}}
+    assert scene.ask(Moment.AFTER, time_limit_s=5).verdict == "worse"
 
 
 @pytest.mark.parametrize(("after", "verdict"), [(1e9, "worse"), (1e7, "healthy")])
