@@ -185,9 +185,15 @@ class Journal:
             raise DeployError(error.problems) from None
 
     def resumed(self, provenance: Provenance) -> None:
-        """Record who resumes the run; a damaged record of earlier starts must not leave devices half done."""
+        """Record who resumes the run, or raise DeployError: nothing has been changed then.
+
+        A damaged record of earlier starts must not leave devices half done.
+        """
         earlier = known_provenance(self)
-        self._save(PROVENANCE, _json([one.plain() for one in (*earlier, provenance)]))
+        try:
+            self._save(PROVENANCE, _json([one.plain() for one in (*earlier, provenance)]))
+        except DeployError as error:
+            raise DeployError(error.problems) from None
 
     def provenance(self) -> tuple[Provenance, ...]:
         """The starts of the run, first to last; empty if an older netkit wrote it."""

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal
+from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Provenance
 from netkit.deploy.journal import JOURNAL, JournalError, Ledger, lines
 from netkit.errors import DeployError, Problem
 from netkit.plan import Running
 from tests.command import ROOT
-from tests.deploy.scene import scene
+from tests.deploy.fake import Killed
+from tests.deploy.scene import killing, no_strike, scene
 from tests.lanes import examples
 
 FILL = """
@@ -129,6 +130,18 @@ def test_a_run_that_could_not_be_created_leaves_nothing() -> None:
             found.apply(Full(found.journal().folder))
         assert (caught.value.exit_code, found.connects) == (3, [])
         assert [*found.root.glob("*/")] == []
+
+
+def test_a_resume_that_cannot_be_recorded_is_refused() -> None:
+    with scene() as found:
+        journal, found.strike = found.journal(), killing("leaf03")
+        with pytest.raises(Killed):
+            found.apply(journal)
+        found.strike = no_strike
+        found.connects.clear()
+        with pytest.raises(DeployError) as caught:
+            found.resume(journal, Full(journal.folder), provenance=Provenance("resume", 1.0, "alice", 1000, "bastion"))
+        assert (caught.value.exit_code, found.connects) == (3, [])
 
 
 def test_after_a_failed_write_of_a_file_no_line_is_written(tmp_path: Path) -> None:
