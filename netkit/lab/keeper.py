@@ -30,7 +30,8 @@ from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personality import FIND_ON
 from netkit.lab.proof import Caller
 from netkit.lab.traffic import flow
-from netkit.lab.traffic.flow import FlowEnd, TrafficProcess
+from netkit.lab.traffic.engine import TrafficProcess
+from netkit.lab.traffic.flow import FlowEnd
 from netkit.private import without_secrets
 
 ACCOUNTS = 65535

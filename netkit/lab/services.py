@@ -14,7 +14,8 @@ from netkit.lab.model.port import goodput
 from netkit.lab.model.wiring import KernelPort, LinkEnd, NicSettings, NicTraffic
 from netkit.lab.reading import NicReading, SwitchPortReading
 from netkit.lab.traffic import flow, marking
-from netkit.lab.traffic.flow import FlowEnd, FlowReport, Loss, NicConfig, TrafficFlow, TrafficProcess
+from netkit.lab.traffic.engine import TrafficProcess
+from netkit.lab.traffic.flow import FlowEnd, FlowReport, Loss, NicConfig, TrafficFlow
 from netkit.lab.traffic.marking import PortMarks, Sent
 
 SIZE_BYTES = 4096
@@ -130,15 +131,16 @@ class LabServices:
         self.faults = Faults()
         self.model = Model(fabric, self.faults, time.monotonic())
         self.bfd_interval_ms = BFD_MS if len(fabric.switches) <= SMALL_LAB else LARGE_BFD_MS
+        self._traffic = TrafficProcess()
         self.generator: TrafficProcess | None = None
-        """The traffic process, once it runs."""
+        """The traffic process, once the hosts are attached."""
         self.rdma = RdmaBench(fabric, lambda: self.generator, self._modelled_share)
         self._counters: tuple[float, Mapping[FlowEnd, NicTraffic]] = (-FRESH_S, {})
         self._configs: dict[FlowEnd, NicConfig] = {}
 
     def start_traffic(self, namespaces: Mapping[str, str]) -> None:
         """Open the NICs of all hosts and start the steady exchange; `namespaces` are files, by host."""
-        self.generator = TrafficProcess()
+        self.generator = self._traffic
         for host in self.fabric.hosts:
             self.generator.attach(host.name, namespaces[host.name], flow.addresses(host))
         for end, config in self._configs.items():

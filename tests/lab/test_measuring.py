@@ -12,7 +12,8 @@ from netkit.lab.model.wiring import LinkEnd
 from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.personalities.linux_host.measuring import PROGRAMS
 from netkit.lab.services import RdmaBench, RdmaPath
-from netkit.lab.traffic.flow import FlowReport, TrafficFlow, TrafficProcess
+from netkit.lab.traffic.engine import TrafficProcess
+from netkit.lab.traffic.flow import FlowReport, TrafficFlow
 from netkit.platforms.linux.acceptance import results
 from tests.lab.model_bed import STARTED_S, Bed, small_fabric
 from tests.lab.personalities.linux_host_desk import Desk, Typed

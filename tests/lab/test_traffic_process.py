@@ -13,7 +13,8 @@ import pytest
 from netkit.errors import LabError
 from netkit.lab.model.wiring import NicTraffic
 from netkit.lab.traffic import nic
-from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow, TrafficProcess
+from netkit.lab.traffic.engine import TrafficProcess, serve
+from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow
 from netkit.lab.traffic.nic import bound, source_port
 from netkit.lab.traffic.nic import inside as inside_namespace
 from tests.lab.traffic_scene import NIC, RAIL, Scene, inside, namespace, needs_root, scene, until
@@ -186,7 +187,7 @@ def test_the_process_ends_with_its_parent() -> None:
     script = "\n".join(
         [
             "import sys, time",
-            "from netkit.lab.traffic.flow import TrafficProcess",
+            "from netkit.lab.traffic.engine import TrafficProcess",
             "process = TrafficProcess()",
             "process.flows()",
             "print(process.pid, flush=True)",
@@ -212,11 +213,13 @@ def is_running(pid: int) -> bool:
 
 @pytest.mark.parametrize("line", [b"\n", b"nonsense\n", b"[]\n", b'{"op": "dance"}\n', b'{"op": "stop", "names": 3}\n'])
 def test_an_invalid_line_is_answered_with_an_error(line: bytes) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "netkit.lab.traffic.engine"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    out, _ = process.communicate(line + b'{"op": "report"}\n', timeout=90)
-    assert process.returncode == 0
-    refused, reported = out.splitlines()
+    (commands, commands_write), (replies, replies_write) = os.pipe(), os.pipe()
+    with os.fdopen(commands_write, "wb") as asking, os.fdopen(replies, "rb") as answers:
+        asking.write(line + b'{"op": "report"}\n')
+        asking.close()
+        serve(commands, replies_write)
+        os.close(commands)
+        os.close(replies_write)
+        refused, reported = answers.read().splitlines()
     assert b'"error":""' not in refused
     assert reported == b'{"error":"","nics":[],"flows":[]}'

@@ -18,7 +18,8 @@ from netkit.lab import netlink
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from netkit.lab.traffic import marking
-from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow, TrafficProcess
+from netkit.lab.traffic.engine import TrafficProcess
+from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow
 from netkit.lab.traffic.marking import PortMarks
 
 DEADLINE_S = 90.0

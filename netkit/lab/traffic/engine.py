@@ -1,4 +1,4 @@
-"""The engine of the traffic process: attached NICs, running flows, the schedule of packets, and their delivery."""
+"""The traffic process: attached NICs, running flows, the schedule of packets and their delivery; and its handle."""
 
 import heapq
 import math
@@ -6,18 +6,26 @@ import os
 import resource
 import select
 import signal
+import threading
 import time
-from collections.abc import Iterable, Iterator
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
 from pydantic import ValidationError
 
+from netkit.errors import LabError, Problem
+from netkit.lab import namespace_holder
+from netkit.lab.model.wiring import NicTraffic
 from netkit.lab.traffic.flow import (
     COMMANDS,
     MOST_FLOWS,
     MOST_TOTAL_PPS,
     REPLIES,
     Attach,
+    Command,
     Configure,
     FlowEnd,
     FlowReport,
@@ -252,13 +260,122 @@ def _execute(engine: TrafficEngine, line: bytes) -> TrafficReply:
     return TrafficReply()
 
 
-def main() -> None:
-    """Raise the limit of open files, since every NIC and flow needs one, and serve."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the lab, and with it the pipe
-    serve(0, 1)
+_DEADLINE_S = 60.0
 
 
-if __name__ == "__main__":
-    main()
+class TrafficProcess:
+    """A process that serves all NICs of a lab; it ends when this object is closed, or its parent process ends.
+
+    It is a fork, made before the lab has threads: a new interpreter would take a second to import the same.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        commands, self._commands = os.pipe()
+        self._replies, replies = os.pipe()
+        self._is_open = True
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become_engine(commands, replies)
+        os.close(commands)
+        os.close(replies)
+
+    def attach(self, host: str, namespace: str, nics: Iterable[NicAddress]) -> None:
+        """Open the NICs of a host in its network namespace, given by its file."""
+        self._request(Attach(host, namespace, tuple(nics)))
+
+    def configure(self, nic: FlowEnd, config: NicConfig) -> None:
+        self._request(Configure(nic, config))
+
+    def start(self, flows: Iterable[TrafficFlow]) -> None:
+        """Start flows, all of them or none; one whose name is taken replaces the other."""
+        self._request(Start(tuple(flows)))
+
+    def stop(self, names: Iterable[str]) -> None:
+        if stopped := tuple(names):
+            self._request(Stop(stopped))
+
+    def stop_all(self) -> None:
+        self._request(Stop())
+
+    def traffic(self, host: str) -> Mapping[str, NicTraffic]:
+        """The counters of each NIC of a host, by interface."""
+        return {report.interface: report.traffic for report in self._request(Report(host)).nics}
+
+    def all_traffic(self) -> Mapping[FlowEnd, NicTraffic]:
+        """The counters of every NIC of the lab."""
+        return {FlowEnd(report.host, report.interface): report.traffic for report in self._request(Report()).nics}
+
+    def flows(self) -> Mapping[str, FlowReport]:
+        """The state of the running flows by name."""
+        return {report.name: report for report in self._request(Report(has_flows=True)).flows}
+
+    def close(self) -> None:
+        """End the process, and wait for it."""
+        with self._lock:
+            self._is_open = False
+            os.close(self._commands)
+            os.close(self._replies)
+            handle = os.pidfd_open(self.pid)
+            is_ended, _, _ = select.select([handle], [], [], _DEADLINE_S)
+            os.close(handle)
+            if not is_ended:
+                os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _request(self, command: Command) -> TrafficReply:
+        with self._lock:
+            reply = self._exchange(COMMANDS.dump_json(command) + b"\n")
+        if reply.error:
+            raise LabError(Problem(f"traffic: {reply.error}"))
+        return reply
+
+    def _exchange(self, line: bytes) -> TrafficReply:
+        if not self._is_open:
+            raise LabError(Problem("the traffic process has ended", "bring the lab down and up again"))
+        try:
+            while line:
+                line = line[os.write(self._commands, line) :]
+            return REPLIES.validate_json(_line(self._replies))
+        except OSError as error:
+            raise LabError(Problem(f"the traffic process: {error}", "bring the lab down and up again")) from error
+
+
+def _become_engine(commands: int, replies: int) -> None:
+    """Serve in the forked process; never returns."""
+    try:
+        namespace_holder.set_process_name("netkit-traffic")
+        os.dup2(commands, 0)
+        os.dup2(replies, 1)
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        os.closerange(3, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # every NIC and flow needs an open file
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the lab, and with it the pipe
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        serve(0, 1)
+    except BaseException:  # a child must not continue in its parent's code
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def _line(descriptor: int) -> bytes:
+    """Read one line; raise OSError when none comes."""
+    text, poll = b"", select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while not text.endswith(b"\n"):
+        if not poll.poll(_DEADLINE_S * 1000):
+            raise TimeoutError(f"no answer in {_DEADLINE_S:.0f} s")
+        chunk = os.read(descriptor, 1 << 20)
+        if not chunk:
+            raise BrokenPipeError("the process has ended")
+        text += chunk
+    return text
