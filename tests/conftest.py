@@ -5,11 +5,13 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Callable, Generator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from tests import lanes
 
@@ -100,8 +102,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _leave_out(config, items, _starts_something)
     if not config.getoption("--whole"):
         config.stash[LEFT_OUT] = _leave_out(config, items, lanes.is_left_out)
-    sizes = Counter(item.path for item in items)
-    items.sort(key=lambda item: (not _needs_lab(item), -sizes[item.path], item.path))
+    units = {item.path: _together(item.location[0]) for item in items}
+    sizes = Counter(units[item.path] for item in items)
+    items.sort(key=lambda item: (not _needs_lab(item), -sizes[units[item.path]], units[item.path], item.path))
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item], is_out: Callable[[pytest.Item], object]) -> int:
@@ -116,6 +119,26 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Report to the controller of xdist what this worker left out; each collects all tests."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@cache
+def _together(file: str) -> str:
+    """The file of a test, or the broker that several share: it takes 10 s of a core to start."""
+    path = Path(__file__).parents[1] / file
+    return "fleet_bed" if path.exists() and "fleet_bed: Bed" in path.read_text(encoding="utf-8") else file
+
+
+class SharingScheduler(LoadFileScheduling):  # type: ignore[misc]
+    """Like `--dist loadfile`, with files that share a server on one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _together(super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharingScheduler | None:
+    """Distribute files as SharingScheduler does."""
+    return SharingScheduler(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(optionalhook=True)
