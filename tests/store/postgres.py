@@ -56,10 +56,10 @@ class Server:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def database(self) -> str:
-        """Return the URL of a new, empty database."""
+    def database(self, template: str = "template1") -> str:
+        """Return the URL of a new database: empty, or a copy of another that nobody has open."""
         name = f"t{next(self._numbers)}"
-        self.run("createdb", "-h", self.folder, "-U", UNPRIVILEGED, name)
+        self.run("createdb", "-h", self.folder, "-U", UNPRIVILEGED, "-T", template, name)
         return f"postgresql://{UNPRIVILEGED}@/{name}?host={self.folder}"
 
 
