@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from netkit.report.page import NO_TRENDS, Reported, Series, Tally, Trends, page
 from tests import intents
 from tests.command import ROOT
 from tests.lab.running import until
+from tests.lanes import daily
 from tests.report.browser import Browser, browser, needs_chromium
 from tests.report.seen import (
     HOSTILE,
@@ -311,17 +313,19 @@ def test_a_stored_run_reports_what_it_did_not_keep(chromium: Browser, folder: Pa
     assert_quiet(chromium)
 
 
-def test_a_fabric_of_128_leaves_fits_and_is_fast(
-    chromium: Browser, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("units", daily([2, 16], 2))
+def test_a_large_fabric_fits_and_is_fast(
+    chromium: Browser, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], units: int
 ) -> None:
-    """With different readings on every port and thousands of findings, the largest input of a report."""
-    intent = load(fabrics.write(tmp_path / "large", fabrics.SPEED, "nvue")).intent
+    """With different readings on every port and thousands of findings; 128 leaves are the largest input of a report."""
+    intent = load(fabrics.write(tmp_path / "large", replace(fabrics.SPEED, units=units), "nvue")).intent
     run = worn_out(design.build(intent, Catalog()))
     file = written(folder / "large.html", run)
-    assert run.judged.judgement.count(Verdict.WARN) > 5000
-    assert file.stat().st_size < MOST_BYTES
+    ports = units * 8 * 64
+    assert run.judged.judgement.count(Verdict.WARN) > 0.6 * ports
+    assert file.stat().st_size < MOST_BYTES * units / 16 + 300_000
     chromium.open(file)
-    assert chromium.text(".scale p:first-child").endswith("8,192 of 8,192 ports report it.")
+    assert chromium.text(".scale p:first-child").endswith(f"{ports:,} of {ports:,} ports report it.")
     assert chromium.count("*") < 4000
     ready_ms = chromium.run("return document.documentElement.dataset.readyMs")
     switched_ms = chromium.run(
@@ -330,17 +334,20 @@ def test_a_fabric_of_128_leaves_fits_and_is_fast(
     )
     with capsys.disabled():
         size = file.stat().st_size / 1e6
-        print(f"\nreport of 128 leaves: {size:.1f} MB, ready in {ready_ms} ms, another metric in {switched_ms} ms")
+        print(
+            f"\nreport of {units * 8} leaves: {size:.1f} MB, ready in {ready_ms} ms, another metric in {switched_ms} ms"
+        )
     begins = "return [...document.querySelectorAll('.wires .bad')].map((one) => one.getAttribute('d').split(' ')[0])"
     assert len(set(chromium.run(begins))) > 12, "no spine looks as if it alone were ill"
     chromium.run("document.querySelector('canvas').focus()")
     chromium.press("End", *["PageDown"] * 13)
-    assert chromium.text("#heat-now").startswith("leaf-u16-r7:")
+    assert chromium.text("#heat-now").startswith(f"leaf-u{units:02}-r7:")
     assert cursor_is_in_view(chromium)
     chromium.picture(OUT / "large.png")
     assert_quiet(chromium)
 
 
+@pytest.mark.whole
 def test_pictures_for_manual_review(shown: Browser, sick: Path) -> None:
     for scheme in ("light", "dark"):
         shown.prefer(scheme)
