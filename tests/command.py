@@ -4,13 +4,14 @@ import gc
 import importlib
 import os
 import pkgutil
+import resource
 import select
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -54,6 +55,57 @@ def start(
     )
 
 
+class Forked:
+    """A fork of this process, used like the Popen of a new interpreter, which takes a second or two to import the same.
+
+    Nothing else of this process may be open in it: it has no file but its three streams.
+    """
+
+    def __init__(self, act: Callable[[], object], output: IO[bytes], **changes: str) -> None:
+        self.returncode: int | None = None
+        with Path(os.devnull).open("rb") as nothing:
+            self.pid = os.fork()
+            if self.pid == 0:
+                _become(act, ROOT, (nothing, output, output), changes, are_others_closed=True)
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if ended else None
+        return self.returncode
+
+    def wait(self, timeout_s: float) -> int:
+        """Wait for its end; raise TimeoutExpired and let it run otherwise."""
+        if self.returncode is None:
+            handle = os.pidfd_open(self.pid)
+            try:
+                select.select([handle], [], [], timeout_s)
+            finally:
+                os.close(handle)
+        if (code := self.poll()) is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout_s)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+Process = subprocess.Popen[bytes] | Forked
+
+
+def begin(*arguments: str | Path, output: IO[bytes], **changes: str) -> Forked:
+    """Start netkit in a fork, without input."""
+    _prepare()
+    return Forked(partial(_netkit, [*map(str, arguments)]), output, **changes)
+
+
 def run(
     *arguments: str | Path,
     cwd: Path = ROOT,
@@ -69,7 +121,7 @@ def run(
         reported.seek(0)
         child = os.fork()
         if child == 0:
-            _become_netkit([*map(str, arguments)], cwd, (reported, out, err), changes, before)
+            _become(partial(_netkit, [*map(str, arguments)], before), cwd, (reported, out, err), changes)
         code = _ended(child, arguments, timeout_s)
         out.seek(0)
         err.seek(0)
@@ -88,7 +140,7 @@ def begin_in_place_of(process: int) -> int:
     with (fds / GIVEN).open("rb") as given, (fds / OUT).open("wb") as out, (fds / ERR).open("wb") as err:
         child = os.fork()
         if child == 0:
-            _become_netkit(arguments, place / "cwd", (given, out, err), changes, None)
+            _become(partial(_netkit, arguments), place / "cwd", (given, out, err), changes)
     return child
 
 
@@ -146,29 +198,35 @@ def _build_models(base: type[BaseModel]) -> None:
         _build_models(model)
 
 
-def _become_netkit(
-    arguments: list[str],
+def _netkit(arguments: list[str], before: Callable[[], None] | None = None) -> None:
+    sys.argv = ["netkit", *arguments]
+    if before:
+        before()
+    importlib.import_module("netkit.cli").main()
+
+
+def _become(
+    act: Callable[[], object],
     cwd: Path,
     streams: tuple[IO[bytes], IO[bytes], IO[bytes]],
     changes: Mapping[str, str],
-    before: Callable[[], None] | None,
+    *,
+    are_others_closed: bool = False,
 ) -> None:
-    """Run in the forked child, and never return."""
+    """Act in the forked child, and never return."""
     code = 70
     sys.setrecursionlimit(RECURSION_LIMIT)
     try:
         for number, stream in enumerate(streams):
             os.dup2(stream.fileno(), number)
+        if are_others_closed:
+            os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (closed by the end of the process)
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
         os.environ.update({"NETKIT_PROGRESS": "off"} | (environment(**changes) if changes else {}))
         os.chdir(cwd)
-        sys.argv = ["netkit", *arguments]
-        if before:
-            before()
-        netkit_main = importlib.import_module("netkit.cli").main
-        netkit_main()
+        act()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -1,7 +1,6 @@
 """A fleet on this machine: a broker, two sites, and workers as processes of their own."""
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -10,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -22,6 +22,7 @@ from netkit.fleet.link import BrokerLink
 from netkit.fleet.rabbitmq import JOBS
 from netkit.fleet.settings import FleetSettings
 from netkit.fleet.signing import Credentials
+from tests.command import Forked, Process
 from tests.fleet import scripted_worker
 from tests.fleet.rabbitmq_server import RabbitServer, rabbit_folder
 
@@ -32,54 +33,11 @@ PATIENCE_S = 300.0
 PROGRAM = "import sys; from tests.fleet import scripted_worker; scripted_worker.main(*sys.argv[1:])"
 
 
-class ForkedWorker:
-    """The part of Popen that tests use, of a fork: a new interpreter would take a second to import the same."""
-
-    def __init__(self, arguments: Sequence[str], variables: Mapping[str, str], output: IO[bytes]) -> None:
-        self.returncode: int | None = None
-        self.pid = os.fork()
-        if self.pid == 0:
-            _become_worker(arguments, variables, output)
-
-    def poll(self) -> int | None:
-        if self.returncode is None:
-            ended, status = os.waitpid(self.pid, os.WNOHANG)
-            self.returncode = os.waitstatus_to_exitcode(status) if ended else None
-        return self.returncode
-
-    def wait(self, within_s: float) -> int:
-        return int(eventually(lambda: None if self.poll() is None else (self.returncode,), within_s)[0])
-
-    def send_signal(self, number: signal.Signals) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
-
-
-def _become_worker(arguments: Sequence[str], variables: Mapping[str, str], output: IO[bytes]) -> None:
-    """Run in the forked child, and never return."""
-    code = 1
-    try:
-        for descriptor in (1, 2):
-            os.dup2(output.fileno(), descriptor)
-        os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-        sys.stdout = sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
-        os.environ.update(variables)
-        scripted_worker.main(*arguments)
-        code = 0
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(code)
-
-
 @dataclass(slots=True)
 class WorkerProcess:
     """A worker whose jobs follow a script: see tests/fleet/scripted_worker.py."""
 
-    process: subprocess.Popen[bytes] | ForkedWorker
+    process: Process
     log: Path
     begins_at: int
     """Where its part of the log begins."""
@@ -165,12 +123,10 @@ class Bed:
         self.workers.clear()
 
 
-def _begun(
-    above: Sequence[str], words: Sequence[str], variables: Mapping[str, str], output: IO[bytes]
-) -> subprocess.Popen[bytes] | ForkedWorker:
-    """Start a worker below a command if there is one, as in another namespace."""
+def _begun(above: Sequence[str], words: Sequence[str], variables: Mapping[str, str], output: IO[bytes]) -> Process:
+    """Start a worker: in a fork, or below a command if there is one, as in another namespace."""
     if not above:
-        return ForkedWorker(words, variables, output)
+        return Forked(partial(scripted_worker.main, *words), output, **variables)
     arguments = [*above, sys.executable, "-c", PROGRAM, *words]
     return subprocess.Popen(arguments, env={**os.environ, **variables}, stdout=output, stderr=output)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bench.measure import free_port
-from tests.command import NETKIT, ROOT, environment
+from tests.command import NETKIT, ROOT, Process, begin, environment
 from tests.lab.running import until
 
 TOKEN = "a-token-for-tests-only-0123456789"  # noqa: S105 (of tests)
@@ -38,7 +38,7 @@ class Answer:
 
 @dataclass
 class Running:
-    process: subprocess.Popen[bytes]
+    process: Process
     is_tls: bool
     port: int
     state: Path
@@ -123,13 +123,11 @@ def serving(
 ) -> Iterator[Running]:
     """Serve a fabric for the length of a block; a wrapping command may start it, as in another namespace."""
     chosen = free_port()
-    words = [*above, *NETKIT, "serve", "--fabric", str(fabric), f"--listen=127.0.0.1:{chosen}", *map(str, options)]
+    words = ["serve", "--fabric", str(fabric), f"--listen=127.0.0.1:{chosen}", *map(str, options)]
     own = {"NETKIT_STATE_DIR": str(state), "NETKIT_STORE": "", "NETKIT_SECRET_SERVE_TOKEN": TOKEN, **changes}
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            words, cwd=ROOT, env=environment(**own), stdin=subprocess.DEVNULL, stdout=said, stderr=said
-        )
-        running = Running(process, is_tls, chosen, state, said)
+        running = Running(_begun(above, words, said, own), is_tls, chosen, state, said)
+        process = running.process
         try:
             until(lambda: _answers(running), "the server answers")
             yield running
@@ -137,6 +135,15 @@ def serving(
             if process.poll() is None:
                 process.terminate()
             process.wait(PATIENCE_S)
+
+
+def _begun(above: Sequence[str], words: Sequence[str], said: IO[bytes], variables: Mapping[str, str]) -> Process:
+    """Start netkit: in a fork, or below a command if there is one."""
+    if not above:
+        return begin(*words, output=said, **variables)
+    command = [*above, *NETKIT, *words]
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(command, cwd=ROOT, env=environment(**variables), stdin=nothing, stdout=said, stderr=said)
 
 
 def _answers(running: Running) -> bool:

@@ -3,10 +3,10 @@
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,18 +17,18 @@ from netkit.judge import fail
 from netkit.store import CheckRun, Source, schema
 from netkit.store.database import connectable, reading, url_of, writing
 from netkit.store.store import Store, open_store
-from tests.command import ROOT, environment
+from tests.command import Forked
 from tests.lab.running import until
 from tests.store.runs import BEGAN_S, SOURCE, judgement, result, run, save, snapshot
-from tests.store.writer import PORTS
+from tests.store.writer import PORTS, store_runs
 
 KILLS = 4
 PATIENCE_S = 120
 
 
-def writer(where: str, log: Path, source: str = "small", runs: int = 100_000) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.store.writer", where, str(log), source, str(runs)]
-    return subprocess.Popen(command, cwd=ROOT, env=environment())
+def writer(where: str, log: Path, source: str = "small", runs: int = 100_000) -> Forked:
+    with log.with_suffix(".output").open("wb") as output:
+        return Forked(partial(store_runs, where, log, source, runs), output)
 
 
 def lines(log: Path, word: str) -> list[str]:

@@ -1,6 +1,5 @@
 """A process that stores runs until it is killed, and prints the name of each before and after."""
 
-import sys
 from pathlib import Path
 
 from netkit.facts import Observation, Snapshot
@@ -12,7 +11,7 @@ from tests.store.runs import BEGAN_S, judgement, result, run
 PORTS = 400
 
 
-def main(where: str, log: Path, source: str, runs: int) -> None:
+def store_runs(where: str, log: Path, source: str, runs: int) -> None:
     """Store runs: run n has the number n in everything it contains."""
     with open_store(where) as store, log.open("a", encoding="utf-8", buffering=1) as reported:
         for number in range(runs):
@@ -27,7 +26,3 @@ def main(where: str, log: Path, source: str, runs: int) -> None:
 def snapshot_of(taken_s: float) -> Snapshot:
     """Return a snapshot."""
     return Snapshot("small", taken_s, {"leaf01": Observation("leaf01", "nvue")})
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
