@@ -20,7 +20,7 @@ import yaml
 
 from netkit.errors import LabError
 from netkit.lab import personality
-from tests.command import Done, run, start
+from tests.command import Done, run
 from tests.intents import BASE
 
 PATIENCE_S = 300
@@ -51,8 +51,7 @@ class RunningLab:
 
     def netkit(self, *arguments: str | Path, stdin: str = "", timeout_s: float = PATIENCE_S) -> Done:
         """Run netkit with this lab's folder."""
-        way = start if arguments[:2] == ("lab", "up") else run  # a lab outlives its command
-        return way(*arguments, stdin=stdin, timeout_s=timeout_s, NETKIT_LAB_DIR=str(self.home))
+        return run(*arguments, stdin=stdin, timeout_s=timeout_s, NETKIT_LAB_DIR=str(self.home))
 
     def lab(self, verb: str, *arguments: str | Path, stdin: str = "") -> Done:
         """Run a verb of `netkit lab` on this lab."""
