@@ -100,10 +100,12 @@ class Forked:
 Process = subprocess.Popen[bytes] | Forked
 
 
-def begin(*arguments: str | Path, output: IO[bytes], **changes: str) -> Forked:
-    """Start netkit in a fork, without input."""
+def begin(
+    *arguments: str | Path, output: IO[bytes], before: Callable[[], None] | None = None, **changes: str
+) -> Forked:
+    """Start netkit in a fork, without input; `before` runs in that process first."""
     _prepare()
-    return Forked(partial(_netkit, [*map(str, arguments)]), output, **changes)
+    return Forked(partial(_netkit, [*map(str, arguments)], before), output, **changes)
 
 
 def run(

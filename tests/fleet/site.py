@@ -1,16 +1,15 @@
 """A site with a lab for its devices: a broker, the repository, and real workers that share the runs of the fabric."""
 
-import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.command import NETKIT, ROOT, Done, environment, run
+from netkit.fleet import worker as serving
+from tests.command import NETKIT, ROOT, Done, Process, begin, environment, run
 from tests.fleet.bed import FABRIC, PATIENCE_S, Bed, bed, eventually, password
 from tests.fleet.repository import FabricRepository, fabric_repository
 from tests.lab.running import RunningLab, intent, running, write_fabric
@@ -18,21 +17,13 @@ from tests.lab.running import RunningLab, intent, running, write_fabric
 SECRETS: dict[str, Any] = {
     f"NETKIT_SECRET_{name}": f"{name}-of-a-test" for name in ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")
 }
-PROGRAM = """
-import json, sys
-from netkit.fleet import worker
-for name, value in json.loads(sys.argv.pop(1)).items():
-    setattr(worker, name, value)
-from netkit.cli import main
-main()
-"""
 
 
 @dataclass(slots=True)
 class SiteWorker:
     """A worker of tokyo."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     log: Path
     begins_at: int
     """Where its part of the log begins."""
@@ -90,11 +81,8 @@ class SiteScene:
             **SECRETS,
         }
         begins_at = log.stat().st_size if log.exists() else 0
-        program = [*NETKIT] if not constants else [sys.executable, "-c", PROGRAM, json.dumps(constants)]
         with log.open("ab") as output:
-            process = subprocess.Popen(
-                [*program, *map(str, words)], cwd=ROOT, env=environment(**variables), stdout=output, stderr=output
-            )
+            process = begin(*words, output=output, before=lambda: vars(serving).update(constants), **variables)
         found = SiteWorker(process, log, begins_at)
         self.workers.append(found)
         eventually(lambda: any(line.startswith("connected to") for line in found.lines()))

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from netkit.facts import serial
 from netkit.fleet.answer import JobAnswer, JobEvent, LostJob
 from netkit.fleet.job import BackupWork, SnapshotWork, new_job
-from tests.command import NETKIT, ROOT, environment, run
+from tests.command import begin, run
 from tests.fleet.bed import FABRIC, PATIENCE_S, Bed, bed, eventually, password
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.repository import FabricRepository, fabric_repository
@@ -59,13 +58,11 @@ def site(origin: FabricRepository, lab: RunningLab, tmp_path_factory: pytest.Tem
     state = tmp_path_factory.mktemp("worker")
     with bed(repository=str(origin.folder)) as found:
         folder = found.home / "sites" / "tokyo"
-        words = ["worker", "--site", "tokyo", "--fleet", folder, "--state", state, f"--lab={lab.name}"]
+        words = ("worker", "--site", "tokyo", "--fleet", folder, "--state", state, f"--lab={lab.name}")
         changes = {"NETKIT_LAB_DIR": str(lab.home), "NETKIT_SECRET_BROKER": password(folder), **SECRETS}
         changes["NETKIT_STATE_DIR"] = str(state)
         with (state / "log").open("wb") as log:
-            worker = subprocess.Popen(
-                [*NETKIT, *map(str, words)], cwd=ROOT, env=environment(**changes), stdout=log, stderr=log
-            )
+            worker = begin(*words, output=log, **changes)
         try:
             eventually(lambda: b"connected to localhost as" in (state / "log").read_bytes())
             yield found

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from netkit.project.project import Project
-from tests.command import NETKIT, ROOT, environment, run
+from tests.command import begin, run
 from tests.fleet.bed import FABRIC, PATIENCE_S, Bed, bed, eventually, password
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.repository import FabricRepository, fabric_repository
@@ -54,17 +54,11 @@ def worker(found: Bed, site: str, origin: FabricRepository, state: Path) -> Iter
     }
     (access / "access.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     (access / "known_hosts").write_text("127.0.0.1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA==\n", encoding="utf-8")
-    words = ["worker", "--site", site, "--fleet", folder, "--state", state / site]
+    words = ("worker", "--site", site, "--fleet", folder, "--state", state / site)
     (state / site).mkdir()
     log_file = state / site / "log"
     with log_file.open("wb") as log:
-        process = subprocess.Popen(
-            [*NETKIT, *map(str, words)],
-            cwd=ROOT,
-            env=environment(NETKIT_SECRET_BROKER=password(folder)),
-            stdout=log,
-            stderr=log,
-        )
+        process = begin(*words, output=log, NETKIT_SECRET_BROKER=password(folder))
     try:
         eventually(lambda: b"connected to localhost as" in log_file.read_bytes())
         yield

@@ -137,7 +137,7 @@ def serving(
             process.wait(PATIENCE_S)
 
 
-def _begun(above: Sequence[str], words: Sequence[str], said: IO[bytes], variables: Mapping[str, str]) -> Process:
+def _begun(above: Sequence[str], words: Sequence[str], said: IO[bytes], variables: Mapping[str, Any]) -> Process:
     """Start netkit: in a fork, or below a command if there is one."""
     if not above:
         return begin(*words, output=said, **variables)

@@ -1,11 +1,10 @@
 """From every earlier revision to this one, with data in the tables."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from netkit.store.partition import PARTITIONED, PlaceFilter, StoredPage, attach
 from netkit.store.record import judgement_data, packed
 from netkit.store.state import Key, KnownSilence, silence_data
 from netkit.store.store import open_store
-from tests.command import ROOT, environment
+from tests.command import Forked
 from tests.lab.running import until
 from tests.store.postgres import Server
 from tests.store.runs import BEGAN_S, DAY_S, SOURCE, judgement, lit, measured, result, run, save, snapshot
@@ -195,11 +194,12 @@ def test_a_failed_upgrade_leaves_the_store_as_it_was(where: str, engine: Engine)
         assert len(store.runs(SOURCE)) == 1
 
 
-UPGRADES = "import sys; from netkit.store.store import open_store; open_store(sys.argv[1])"
 MANY = 2000
 
 
-def test_an_upgrade_that_is_killed_leaves_everything_and_the_next_one_completes_it(server: Server) -> None:
+def test_an_upgrade_that_is_killed_leaves_everything_and_the_next_one_completes_it(
+    server: Server, tmp_path: Path
+) -> None:
     where = server.database()
     engine = connectable(url_of(where))
     with writing(engine) as connection:
@@ -217,7 +217,8 @@ def test_an_upgrade_that_is_killed_leaves_everything_and_the_next_one_completes_
     for blocked in ("netkit_runs", "netkit_readings", "netkit_version"):
         with engine.begin() as holding:  # an upgrade gets as far as this table; the last is written when all is copied
             holding.execute(text(f"LOCK TABLE {blocked} IN SHARE MODE"))
-            process = subprocess.Popen([sys.executable, "-c", UPGRADES, where], cwd=ROOT, env=environment())
+            with (tmp_path / "output").open("wb") as output:
+                process = Forked(partial(open_store, where), output)
             until(partial(_is_waiting, engine), f"the upgrade waits for {blocked}")
             process.kill()
             process.wait(60)
