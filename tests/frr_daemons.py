@@ -53,13 +53,15 @@ def run(*command: str | Path, text: str = "") -> str:
     return done.stdout
 
 
-def until(done: Callable[[], bool], what: Callable[[], str], seconds: float = DEADLINE_S) -> float:
+def until(
+    done: Callable[[], bool], what: Callable[[], str], seconds: float = DEADLINE_S, pause_s: float = 0.05
+) -> float:
     """Poll until it is done, and return how long that took; past the deadline, fail with the problem."""
     started = time.monotonic()
     while not done():
         if time.monotonic() - started > seconds:
             raise AssertionError(f"not within {seconds:g} s: {what()}")
-        time.sleep(0.05)
+        time.sleep(pause_s)
     return time.monotonic() - started
 
 

@@ -92,7 +92,7 @@ def settle(running: RunningFabric, wanted: Routes, when: str) -> float:
         found.append(observed(running))
         return found[-1] == wanted
 
-    return until(is_there, lambda: f"{when}: {differences(wanted, found[-1])}")
+    return until(is_there, lambda: f"{when}: {differences(wanted, found[-1])}", pause_s=0.25)
 
 
 def as_paths(running: RunningFabric, name: str) -> Iterator[tuple[str, tuple[int, ...], bool]]:
