@@ -113,10 +113,14 @@ def documents(text: str) -> Iterator[object]:
                 yield _without_surrogates(found)
 
 
+NO_SEPARATORS = str.maketrans("", "", ".:-")
+HEXADECIMAL = "0123456789abcdef"
+
+
 def mac_or_name(shown: str) -> str:
     """Normalise a MAC address to 00:1c:73:a0:fc:18; anything else is unchanged."""
-    digits = "".join(sign for sign in shown.lower() if sign not in ".:-")
-    is_mac = len(digits) == 12 and all(sign in "0123456789abcdef" for sign in digits)
+    digits = shown.lower().translate(NO_SEPARATORS)
+    is_mac = len(digits) == 12 and not digits.strip(HEXADECIMAL)
     return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if is_mac else shown
 
 

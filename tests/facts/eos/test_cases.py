@@ -89,6 +89,25 @@ def test_any_text_is_accepted(text: str, view: View) -> None:
     parsed(view, *(text for _ in view.commands))
 
 
+def test_routes_have_their_own_next_hops_whatever_the_one_before_has() -> None:
+    view = next(view for view in VIEWS if "routes" in view.yields)
+    first, other = [{"interface": "Ethernet33/1"}, {"interface": "Et34/1"}], [{"interface": "Null0"}, "strange"]
+    hops = {"a": first, "b": list(first), "c": other, "d": first, "e": "strange", "f": first[1:]}
+    shown = {"vrfs": {"default": {"routes": {name: {"vias": vias} for name, vias in hops.items()}}}}
+    both = ("Ethernet33/1", "Ethernet34/1")
+    assert parsed(view, json.dumps(shown)).routes == {"a": both, "b": both, "d": both, "f": both[1:]}
+
+
+def test_queues_are_summed_over_drop_precedences() -> None:
+    view = next(view for view in VIEWS if interface.QUEUES in view.commands)
+    key = ("enqueuedPackets", "enqueuedBytes", "droppedPackets")
+    rows = {"DP0": dict(zip(key, (1, 2.0, "3"), strict=True)), "DP1": dict(zip(key, (4, 5, None), strict=True))}
+    classes = {"TC3": {"dropPrecedences": rows}, "TC4": {"dropPrecedences": {}}, "UC": {"dropPrecedences": rows}}
+    of_port = {"Ethernet33/1": {"ucastQueues": {"trafficClasses": classes}}}
+    found = parsed(view, json.dumps({"egressQueueCounters": {"interfaces": of_port}})).counters
+    assert found == {"queue_tx_packets": {"Ethernet33/1/3": 5}, "queue_tx_bytes": {"Ethernet33/1/3": 7}}
+
+
 def test_a_complete_running_configuration_ends_with_end() -> None:
     view = next(view for view in VIEWS if "qos" in view.yields)
     running, *rest = texts(view)

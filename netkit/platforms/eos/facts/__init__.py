@@ -195,11 +195,14 @@ def routes(shown: str) -> Facts:
     vrf = table(parsed(shown), "vrfs", DEFAULT)
     if not isinstance(vrf.get("routes"), dict):
         return Facts(routes=Absent(f"{ROUTES} cannot be read"))
-    found, known = {}, dict[tuple[str, ...], tuple[str, ...]]()
+    found: dict[str, tuple[str, ...]] = {}
+    last: object = None
+    hops: tuple[str, ...] = ()
     for prefix, route in named(vrf, "routes"):
-        names = tuple(text(via.get("interface")) for via in rows(route.get("vias")))
-        if names not in known:  # most routes have the next hops of others
-            known[names] = tuple(sorted({long_name(name) for name in names if name not in NOWHERE}))
-        if known[names] and flag(route.get("hardwareProgrammed")) is not False:
-            found[prefix] = known[names]
+        vias = route.get("vias")
+        if vias != last:  # most routes have the next hops of the one before
+            names = {long_name(text(via.get("interface"))) for via in rows(vias)}
+            last, hops = vias, tuple(sorted(names - NOWHERE))
+        if hops and flag(route.get("hardwareProgrammed")) is not False:
+            found[prefix] = hops
     return Facts(routes=found)

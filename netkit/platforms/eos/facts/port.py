@@ -1,7 +1,7 @@
 """Parsers of EOS's transceivers and counters."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -25,7 +25,7 @@ from netkit.platforms.eos.facts.interface import (
     long_name,
     own,
 )
-from netkit.platforms.json_access import Shown, named, number, parsed, table, text, whole
+from netkit.platforms.json_access import LARGEST, Shown, named, number, parsed, table, text, whole
 
 DARK_DBM, NO_LIGHT_DBM = -30.0, -40.0
 """EOS's value for no optical power, and netkit's."""
@@ -160,11 +160,12 @@ Counts = dict[str, dict[str, int]]
 
 def ports(shown: str, in_use: Ports) -> Facts:
     found: Counts = {name: {} for name in PORT}
+    wanted = [(found[name], keys) for name, keys in PORT.items()]
     for port, one in named(parsed(shown), "interfaces"):
         if is_port(port, in_use):
             counts = table(one, "interfaceCounters")
-            for name, keys in PORT.items():
-                _add(found[name], port, [whole(counts.get(key)) for key in keys])
+            for counted, keys in wanted:
+                _add(counted, port, [counts.get(key) for key in keys])
     return _counters(found, INTERFACES)
 
 
@@ -186,12 +187,13 @@ def storms(shown: str, in_use: Ports, lossless: tuple[int, ...]) -> Facts:
 
 def _numbered(shown: Iterable[tuple[str, Shown]], in_use: Ports, key: str, names: Mapping[str, str]) -> Counts:
     found: Counts = {name: {} for name in names}
+    wanted = [(found[name], word) for name, word in names.items()]
     for port, one in shown:
         for index, counts in named(one, key) if is_port(port, in_use) else ():
             if index.isdecimal():
                 at = place(port, index)
-                for name, word in names.items():
-                    _add(found[name], at, [whole(counts.get(word))])
+                for counted, word in wanted:
+                    _add(counted, at, (counts.get(word),))
     return found
 
 
@@ -210,22 +212,29 @@ def marks(shown: str, in_use: Ports) -> Facts:
 def queues(shown: str, in_use: Ports) -> Facts:
     """Parse queue counters, summed over drop precedences; classes that modular switches count together are skipped."""
     found: Counts = {name: {} for name in QUEUE}
+    wanted = [(found[name], key) for name, key in QUEUE.items()]
     for port, one in named(parsed(shown), "egressQueueCounters", "interfaces"):
         for name, classes in table(one, "ucastQueues", "trafficClasses").items() if is_port(port, in_use) else ():
             queue = name.removeprefix("TC")
+            if not (queue.isascii() and queue.isdecimal()):
+                continue
             precedences = [one for one in table(classes, "dropPrecedences").values() if isinstance(one, dict)]
-            if precedences and queue.isascii() and queue.isdecimal():
-                at = place(port, queue)
-                for counter, key in QUEUE.items():
-                    _add(found[counter], at, [whole(one.get(key)) for one in precedences])
+            at = place(port, queue)
+            for counted, key in wanted:
+                _add(counted, at, [one.get(key) for one in precedences])
     return _counters(found, QUEUES)
 
 
-def _add(found: dict[str, int], at: str, counts: list[int | None]) -> None:
-    """Add the sum of some counts, unless one is missing."""
-    count = counts[0] if len(counts) == 1 else None if None in counts else sum(filter(None, counts))
-    if count is not None:
-        found[at] = count
+def _add(found: dict[str, int], at: str, shown: Sequence[object]) -> None:
+    """Add the sum of some counts, unless one is missing or there are none."""
+    total = None
+    for one in shown:
+        count = one if type(one) is int and 0 <= one < LARGEST else whole(one)
+        if count is None:
+            return
+        total = count if total is None else total + count
+    if total is not None:
+        found[at] = total
 
 
 def arrivals(shown: str, in_use: Ports) -> Facts:
