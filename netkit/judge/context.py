@@ -10,7 +10,7 @@ from netkit.design.expectation import Expectation, expectations, without_drains
 from netkit.design.fabric import AccessPort, CableEnd, Link
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.intent.model import Thresholds
-from netkit.judge.delta import FAILED, MISSING, STUCK, CounterState, Delta, deltas
+from netkit.judge.delta import FAILED, MISSING, STUCK, CounterState, Delta, Unchanged, deltas
 from netkit.judge.parity import skew_s
 from netkit.plan import Plan
 
@@ -65,6 +65,7 @@ class DeviceContext:
     still: set[str] = field(default_factory=set, repr=False, compare=False)
     """Ports and NICs with stuck counters: the other end of their cable counts."""
     _deltas: dict[str, Mapping[str, Delta]] = field(default_factory=dict, repr=False, compare=False)
+    _unchanged: Unchanged = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -114,7 +115,7 @@ class DeviceContext:
         """What a counter added in the window, by place."""
         found = self._deltas.get(name)
         if found is None:
-            found = self._deltas[name] = deltas(name, self.observation.samples)
+            found = self._deltas[name] = deltas(name, self.observation.samples, self._unchanged)
         return found
 
     def delta(self, name: str, place: str) -> Delta:

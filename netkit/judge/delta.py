@@ -64,8 +64,15 @@ FAILED = Delta(CounterState.FAILED)
 STUCK = Delta(CounterState.STUCK)
 
 
-def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
-    """What a counter added at each of its places between the first and the last sample."""
+Unchanged = dict[tuple[str, ...], Mapping[str, Delta]]
+"""Places → the deltas of counters that counted nothing at these places."""
+
+
+def deltas(name: str, samples: tuple[Sample, ...], unchanged: Unchanged | None = None) -> Mapping[str, Delta]:
+    """What a counter added at each of its places between the first and the last sample.
+
+    `unchanged` are those of other counters of the samples, and get those of this one.
+    """
     if not samples:
         return {}
     first, last = samples[0], samples[-1]
@@ -76,6 +83,11 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
     if first.boot != last.boot:  # even a higher count proves nothing
         return dict.fromkeys(later, Delta(CounterState.RESET, seconds=seconds))
     earlier = first.counters.get(name, {})
+    if earlier == later:  # as most counters, which count errors
+        known, places = {} if unchanged is None else unchanged, tuple(later)
+        return known.get(places) or known.setdefault(
+            places, dict.fromkeys(later, Delta(CounterState.DELTA, seconds=seconds))
+        )
     gone = dict.fromkeys(earlier.keys() - later.keys(), Delta(CounterState.FAILED, seconds=seconds))
     found = dict(gone)
     same: dict[int, Delta] = {}

@@ -122,6 +122,6 @@ def _joined(found: Sequence[Any]) -> Any:
     for fact in present:
         for key, value in fact.items():
             known = whole.setdefault(key, value)
-            if isinstance(value, Mapping) and isinstance(known, Mapping):
+            if known is not value and isinstance(value, Mapping) and isinstance(known, Mapping):
                 whole[key] = {**value, **known}
     return whole

@@ -50,6 +50,19 @@ def test_a_counter_missing_first_is_a_baseline_and_one_missing_last_has_failed()
     }
 
 
+def test_counters_that_count_nothing_share_their_deltas() -> None:
+    """Most counters count errors: a device of 64 ports has thousands of them."""
+    same, more = {"swp1s0": 3, "swp1s1": 5}, {"swp1s0": 4, "swp1s1": 5}
+    first = Sample(5.0, {"rx_errors": same, "tx_errors": same, "rx_bytes": same, "rx_drops": {"swp1s0": 3}})
+    last = Sample(15.0, {"rx_errors": dict(same), "tx_errors": same, "rx_bytes": more, "rx_drops": {"swp1s0": 3}})
+    device = seen(replace(observation("leaf01"), samples=(first, last)))
+    still, counted = Delta(CounterState.DELTA, 0, 10.0), Delta(CounterState.DELTA, 1, 10.0)
+    assert device.deltas("rx_errors") == {"swp1s0": still, "swp1s1": still}
+    assert device.deltas("tx_errors") is device.deltas("rx_errors")
+    assert device.deltas("rx_bytes") == {"swp1s0": counted, "swp1s1": still}
+    assert device.deltas("rx_drops") == {"swp1s0": still}
+
+
 def test_counters_of_a_lost_device_have_failed_and_are_neither_missing_nor_a_baseline() -> None:
     first = Sample(5.0, {"rx_bytes": {"swp1s0": 3}})
     broken_off = observation("leaf01")
