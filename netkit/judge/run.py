@@ -154,8 +154,8 @@ class ShardResult:
     """Checks of one device that look at others, and so were not run."""
 
 
-Known = Mapping[tuple[str, str], CheckResult]
-"""Check and device → a result that was found before."""
+Known = Mapping[str, Mapping[str, CheckResult]]
+"""Check → device → a result that was found before."""
 NOTHING_KNOWN: Known = {}
 
 
@@ -165,7 +165,9 @@ def run(context: CheckContext, checks: Sequence[Check], deadline: CheckDeadline 
         known = _known(context)
         results = [result for check in checks for result in results_of(context, check, until, known)]
     found = iter(linked(context, checks, [finding for result in results for finding in result.findings]))
-    results = [replace(one, findings=tuple(islice(found, len(one.findings)))) for one in results]
+    results = [
+        replace(one, findings=tuple(islice(found, len(one.findings)))) if one.findings else one for one in results
+    ]
     failures = [(device.name, device.observation.failure) for device in context.devices.values()]
     unreached = [(name, failure) for name, failure in failures if failure]
     return Judgement(tuple(results), tuple(unreached))
@@ -178,8 +180,11 @@ def _known(context: CheckContext) -> Known:
     still = {name: ports for shard in context.shards for name, ports in shard.still.items()}
     again = {name for name, device in context.devices.items() if device.still != still.get(name, set())}
     results = (one for shard in context.shards for one in shard.results)
-    kept = (one for one in results if one.device not in again or one.verdict is Verdict.ERROR)
-    return {(one.check, one.device): one for one in kept}
+    found: dict[str, dict[str, CheckResult]] = {}
+    for one in results:
+        if one.device not in again or one.verdict is Verdict.ERROR:
+            found.setdefault(one.check, {})[one.device] = one
+    return found
 
 
 def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:
@@ -203,8 +208,9 @@ def results_of(
     if check.of_fabric is not None:
         yield _result(context, check, FABRIC, partial(check.of_fabric, context), deadline)
         return
+    before = known.get(check.name, {})
     for name in subjects(check, (device.device for device in context.devices.values())):
-        found = known.get((check.name, name))
+        found = before.get(name)
         yield result_on(context, check, name, deadline, given) if found is None else found
 
 

@@ -96,14 +96,16 @@ class Reads:
             },
             samples,
         )
-        facts: dict[str, Any] = {kind: self._fact(kind, getattr(one.facts, kind), kept) for kind in KINDS}
-        counted = (replace(sample, counters=kept.of(sample.counters), buffers={}) for sample in samples)
-        return replace(one, facts=Facts(**facts), samples=tuple(counted))
+        counted = tuple(replace(sample, counters=kept.of(sample.counters), buffers={}) for sample in samples)
+        facts: dict[str, Any] = {kind: self._fact(kind, getattr(one.facts, kind)) for kind in KINDS}
+        counters = one.facts.counters
+        if "counters" not in self.kinds and not isinstance(counters, Absent):
+            is_last = bool(samples) and counters == samples[-1].counters
+            facts["counters"] = counted[-1].counters if is_last else kept.of(counters)
+        return replace(one, facts=Facts(**facts), samples=counted)
 
-    def _fact(self, kind: str, fact: Any, kept: "_Kept") -> object:
-        if isinstance(fact, Absent) or kind in self.kinds:
-            return fact
-        return kept.of(fact) if kind == "counters" else ELSEWHERE
+    def _fact(self, kind: str, fact: Any) -> object:
+        return fact if isinstance(fact, Absent) or kind in self.kinds else ELSEWHERE
 
 
 class _Kept:
