@@ -18,7 +18,6 @@ from netkit.design import Fabric
 from netkit.design.select import Device
 from netkit.errors import NetkitError, Problem
 from netkit.facts import Absent, Counters, Facts, Observation, Sample, Snapshot, serial
-from netkit.facts.optic import Limits
 from netkit.fleet.dispatch import Dispatch
 from netkit.fleet.job import CheckWork
 from netkit.fleet.settings import FleetError
@@ -43,6 +42,8 @@ BY_PLACE = frozenset(
     )
 )
 """Kinds of facts with a value for each place; the others have one for the device."""
+SHARED = {"modules": ("limits",), "nics": ("settings", "next_settings"), "host": ("sysctls", "tools")}
+"""Kind → fields that are the same on most devices: limits of a type of module, settings of a fabric."""
 LARGEST = 2**64
 EMPTY = Facts()
 
@@ -173,6 +174,8 @@ class _FactsUnpacking:
     devices: Sequence[Mapping[str, Any]]
     places: Sequence[Sequence[str]]
     values: Mapping[str, Sequence[Any]]
+    zeros: dict[int, Mapping[str, int]] = field(default_factory=dict)
+    """Number of some places → counters that have not counted there: one object for all."""
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "_FactsUnpacking":
@@ -230,16 +233,24 @@ class _FactsUnpacking:
                 counts = values
             if not all(type(count) is int and 0 <= count < LARGEST for count in counts):
                 raise ValueError(name)
-            found[_text(name)] = dict(zip(places, counts, strict=True))
+            if any(counts):
+                found[_text(name)] = dict(zip(places, counts, strict=True))
+            else:
+                found[_text(name)] = self.zeros.setdefault(number, dict(zip(places, counts, strict=True)))
         return found
 
 
 def _shared(kind: str, values: Mapping[str, Any]) -> Sequence[Any]:
-    """Values in their order; the limits of modules are few, and become one object each."""
-    if kind != "modules":
+    """Values in their order; mappings that many of them have become one object."""
+    names = SHARED.get(kind, ())
+    if not names:
         return list(values.values())
-    known: dict[tuple[tuple[str, Limits], ...], Mapping[Any, Limits]] = {}
-    return [replace(one, limits=known.setdefault(tuple(one.limits.items()), one.limits)) for one in values.values()]
+    known: dict[tuple[tuple[str, Any], ...], Mapping[str, Any]] = {}
+
+    def one(found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return known.setdefault(tuple(found.items()), found)
+
+    return [replace(value, **{name: one(getattr(value, name)) for name in names}) for value in values.values()]
 
 
 @cache

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from netkit.facts import Absent, Facts, Observation, Sample
 from netkit.facts.device import Interface
-from netkit.facts.host import Lookup
+from netkit.facts.host import HostFacts, Lookup, NicFacts
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.facts.qos import Buffer
 from netkit.fleet.checking import packed, unpacked
@@ -85,6 +85,32 @@ def test_what_is_equal_is_one_object() -> None:
     assert first.samples[0].counters["rx_bytes"] is first.samples[1].counters["rx_bytes"]
     names = [at for one in first.samples for counts in one.counters.values() for at in counts]
     assert len({id(at) for at in names}) == len(PORTS)
+
+
+def test_counters_that_count_nothing_and_settings_are_one_object() -> None:
+    zeros = {name: dict.fromkeys(PORTS, 0) for name in ("rx_drops", "tx_drops")}
+    own = {"ROCE_NEXT_PROTOCOL": "254", "CNP_DSCP_P1": "48"}
+    nics = {port: NicFacts(port, "0000:03:00.0", settings=dict(own), next_settings=own) for port in PORTS}
+    about = HostFacts(sysctls={"net.ipv4.tcp_ecn": "1"}, tools={"mft": "4.30"})
+    facts = Facts(nics=nics, host=about, counters={"rx_errors": dict.fromkeys(PORTS, 0)})
+    seen = [
+        Observation(name, "linux", replace(facts, host=replace(about, nccl={"on": name})), (Sample(1.0, zeros),))
+        for name in ("gpu1", "gpu2")
+    ]
+    found = unpacked(packed(seen))
+    assert found == seen
+    hosts, cards = [one.facts.host for one in found], [one.facts.nics for one in found]
+    assert isinstance(hosts[0], HostFacts)
+    assert isinstance(hosts[1], HostFacts)
+    assert hosts[0].sysctls is hosts[1].sysctls
+    assert hosts[0].tools is hosts[1].tools
+    kept = [
+        one for of in cards if isinstance(of, dict) for nic in of.values() for one in (nic.settings, nic.next_settings)
+    ]
+    assert len(kept) == 4 * len(PORTS)
+    assert len({id(one) for one in kept}) == 1
+    counts = [one.facts.counters for one in found] + [one.samples[0].counters for one in found]
+    assert len({id(at) for one in counts if isinstance(one, dict) for at in one.values()}) == 1
 
 
 def test_equal_strings_are_one_object() -> None:
