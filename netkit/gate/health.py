@@ -17,6 +17,8 @@ from netkit.deploy.gate import ChainedAnswer, Gate, GateAnswer, GateQuestion, Mo
 from netkit.design import Fabric, Host, Switch
 from netkit.design.expectation import LeafReach, without_drains
 from netkit.facts import Absent, Facts, Sample
+from netkit.facts.counter import COUNTERS, Scope
+from netkit.facts.qos import PortQos
 from netkit.judge.delta import deltas
 from netkit.observe.assemble import Replies, facts, sample
 from netkit.platforms import PLATFORMS
@@ -39,6 +41,8 @@ WORSE_BY = 2.0
 """Pauses are worse from this many times the earlier rate."""
 Rates = Mapping[str, float]
 """Counter and place → counts per second; unknown ones are missing."""
+Marks = Mapping[Scope, tuple[str, ...]]
+"""How the places of the lossless class end in a counter for each priority, and in one for each queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ def vitals(
     facts: Facts,
     samples: Sequence[Sample],
     prefixes: Iterable[str],
-    lossless: tuple[int, ...],
+    lossless: Marks,
     local: frozenset[str] = frozenset(),
 ) -> Vitals:
     """Extract the vitals from facts and samples; only leaf prefixes count. `local` are ports towards hosts."""
@@ -105,20 +109,18 @@ def _widths(
             yield prefix, known[max(wider, key=lambda one: one.prefixlen)] if wider else min(inside)
 
 
-def _rates(samples: tuple[Sample, ...], lossless: tuple[int, ...]) -> Iterator[tuple[str, float]]:
-    marks = tuple(f"/{priority}" for priority in lossless)
+def _rates(samples: tuple[Sample, ...], lossless: Marks) -> Iterator[tuple[str, float]]:
     for name in (*LOSSES, *PAUSES, TRIPS, DAMAGE, *SENT):
         for place, delta in deltas(name, samples).items():
-            if delta.is_known and (name in {DAMAGE, OF_NIC} or place.endswith(marks)):
+            if delta.is_known and (name in {DAMAGE, OF_NIC} or place.endswith(lossless[COUNTERS[name].scope])):
                 yield f"{name} {place}", delta.per_s
 
 
-def _sent(found: Sample, lossless: tuple[int, ...]) -> Iterator[int]:
+def _sent(found: Sample, lossless: Marks) -> Iterator[int]:
     """Yield what each port has sent of the lossless class."""
-    marks = tuple(f"/{priority}" for priority in lossless)
     for name in SENT:
         for place, count in found.counters.get(name, {}).items():
-            if name == OF_NIC or place.endswith(marks):
+            if name == OF_NIC or place.endswith(lossless[COUNTERS[name].scope]):
                 yield count
 
 
@@ -322,17 +324,24 @@ class HealthGate:
         far = [prefix for prefix, leaf in self._prefixes.items() if leaf != question.device]
         local = frozenset(port.name for port in device.host_ports) if isinstance(device, Switch) else frozenset()
         found = facts(views, replies)
-        ports = {} if isinstance(found.qos, Absent) else found.qos
-        running = {one for port in ports.values() for one in (*(port.pfc_rx or ()), *(port.pfc_tx or ()))}
-        return vitals(found, samples, far, self._lossless_on(question.device, running), local)
+        ports = () if isinstance(found.qos, Absent) else found.qos.values()
+        return vitals(found, samples, far, self._lossless_on(question.device, ports), local)
 
-    def _lossless_on(self, name: str, running: Collection[int] = ()) -> tuple[int, ...]:
-        """The lossless priorities of a device; none if its switches have no PFC and may drop."""
+    def _lossless_on(self, name: str, ports: Iterable[PortQos] = ()) -> Marks:
+        """The lossless class of a device, intended and running; none if its switches have no PFC and may drop."""
         device = self._fabric.device(name)
         leaves = {nic.leaf for nic in device.nics} if isinstance(device, Host) else {name}
         found = (self._fabric.device(leaf) for leaf in leaves)
         has_pfc = all(not PLATFORMS[one.platform].lacks("pfc") for one in found if isinstance(one, Switch))
-        return tuple({*self._lossless, *running}) if has_pfc else ()
+        numbers = {(priority, priority) for priority in self._lossless}
+        for port in ports:
+            running = {*(port.pfc_rx or ()), *(port.pfc_tx or ())}
+            numbers |= {(priority, (port.priority_to_class or {}).get(priority, priority)) for priority in running}
+        priorities, queues = zip(*numbers, strict=True) if has_pfc and numbers else ((), ())
+        return {
+            "priority": tuple(f"/{one}" for one in priorities),
+            "queue": tuple(f"/{one}" for one in queues),
+        }
 
 
 def _replies(viewer: Viewer, views: Sequence[View]) -> Replies:

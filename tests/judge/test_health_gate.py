@@ -37,7 +37,9 @@ def modules(text: str) -> Facts:
 
 
 def qos(text: str) -> Facts:
-    return Facts(qos={"swp1s0": PortQos(pfc_rx=frozenset(json.loads(text)))})
+    """PFC on priorities whose queue has the next number."""
+    paused = json.loads(text)
+    return Facts(qos={"swp1s0": PortQos(pfc_rx=frozenset(paused), priority_to_class={one: one + 1 for one in paused})})
 
 
 VIEWS = (
@@ -324,7 +326,7 @@ def test_a_disruptive_change_needs_an_idle_device(
 
 def test_the_lossless_class_is_watched_on_the_priority_that_runs() -> None:
     """The intent moves it from 5 to 3, or a rollback goes back to 5."""
-    busy = Scene(Device(rates={"queue_tx_bytes": {"swp1s0/3": 0.0, "swp1s0/5": 1e9}}, paused=[5]), risk=Risk.BUFFER)
+    busy = Scene(Device(rates={"queue_tx_bytes": {"swp1s0/3": 0.0, "swp1s0/6": 1e9}}, paused=[5]), risk=Risk.BUFFER)
     assert busy.ask(Moment.BEFORE, needs_idle=True).verdict == "worse"
     scene = Scene(Device(rates={"watchdog_detected": {"swp1s0/3": 0.0}}), risk=Risk.BUFFER)
     scene.ask(Moment.BEFORE)
