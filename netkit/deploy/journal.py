@@ -6,6 +6,7 @@ Only the owner can read the folder: the old configurations may hold password has
 import errno
 import json
 import os
+import re
 import secrets
 import shutil
 import threading
@@ -91,6 +92,8 @@ MEMORY = "memory"
 """The note is what gates remember of the run so far."""
 WAVE = "wave"
 """A device's wave begins; the note is the number of waves."""
+NUMBER = re.compile(r"[0-9]{1,6}")
+"""The note of a stage or a wave."""
 Owner = Mapping[str, Files]
 
 
@@ -370,6 +373,9 @@ class Journal:
                     is_half = not line.endswith("\n") or not line.strip("\0\n ") or PARTIAL_LINE in str(error)
                     if not is_half:
                         raise self._damaged(JOURNAL, number) from None
+                else:
+                    if found[-1].step == STAGE and not NUMBER.fullmatch(found[-1].note):
+                        raise self._damaged(JOURNAL, number)
         except OSError as error:
             raise self._damaged(JOURNAL, why=f"cannot be read: {error.strerror}") from None
         return tuple(found)

@@ -21,6 +21,7 @@ from netkit import private
 from netkit.deploy.approval import Provenance
 from netkit.deploy.journal import (
     JOURNAL,
+    NUMBER,
     OUTCOME,
     PROVENANCE,
     WAVE,
@@ -237,7 +238,7 @@ def _read(folder: Path, *, runs: bool | None) -> RecentRun:
         is_running=runs if is_open else False,
         superseded=superseded,
         wave=last.wave if is_open and last is not None else 0,
-        waves=int(last.note) if is_open and last is not None and last.note.isdecimal() else 0,
+        waves=int(last.note) if is_open and last is not None and NUMBER.fullmatch(last.note) else 0,
         results=Counter(str(one.result) for one in devices),
         busy=begun[:MOST_NAMED] if is_open else (),
     )

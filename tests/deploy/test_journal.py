@@ -156,7 +156,12 @@ def test_after_a_failed_write_of_a_file_no_line_is_written(tmp_path: Path) -> No
     assert [entry.step for entry in found.entries()] == ["preflight"]
 
 
-@pytest.mark.parametrize("line", ["garbage", '{"at_s": "now", "step": "load"}', '{"at_s": NaN, "step": "load"}', "[]"])
+STAGES = [f'{{"at_s": 1, "step": "stage", "note": "{note}"}}' for note in ("x", "", "-5", "1.5", "9" * 5000)]
+
+
+@pytest.mark.parametrize(
+    "line", ["garbage", '{"at_s": "now", "step": "load"}', '{"at_s": NaN, "step": "load"}', "[]", *STAGES]
+)
 def test_a_malformed_line_is_named_and_not_read_with_the_others(tmp_path: Path, line: str) -> None:
     found = journal(tmp_path)
     found.step("load", "leaf01")

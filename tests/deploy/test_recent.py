@@ -69,6 +69,12 @@ def test_a_run_in_progress_reports_its_wave_and_the_devices_in_it(found: Scene) 
     }
 
 
+def test_a_number_of_waves_that_is_too_long_is_unknown(found: Scene) -> None:
+    journal = killed(found, "leaf03")
+    journal.step("wave", "leaf03", wave=2, note="9" * 5000)
+    assert [(one.wave, one.waves) for one in recent(found).read(5)] == [(2, 0)]
+
+
 def test_a_lock_held_by_another_run_does_not_make_a_run_look_active(found: Scene) -> None:
     killed(found, "leaf03")
     with lock_fabric(found.root, found.fabric.name, "20990101T000000-0000"):
