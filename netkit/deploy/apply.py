@@ -14,7 +14,7 @@ from netkit.deploy.connection import close, closing, opened
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Job, PlannedReachability, code_of, is_access, text_of
-from netkit.deploy.journal import FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders, known_provenance
+from netkit.deploy.journal import BEFORE, FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders, known_provenance
 from netkit.deploy.lock import lock_fabric
 from netkit.deploy.model import (
     ConfigState,
@@ -221,6 +221,10 @@ def plan_rollback(
             Problem(f"run {undone.run}: {unknown[0]!r} is not a device of its plan", "its files are damaged")
         )
     found = {name: running for name in states if name in planned and (running := undone.before(name)) is not None}
+    for one in outcome.devices:
+        if one.wave and one.device in states and one.device not in found:
+            file = str(undone.folder / BEFORE / f"{one.device}.json")
+            raise DeployError(Problem("is missing: what the device ran before the run", "it is damaged", file=file))
     for file, files in (("intended.json", orders.intended), ("owner.json", orders.owner or orders.intended)):
         if not found.keys() <= files.keys():
             raise DeployError(

@@ -233,6 +233,16 @@ def test_a_run_that_is_asked_to_stop_or_does_not_fail_is_not_rolled_back(on_fail
         assert not journal.is_to_be_undone()
 
 
+def test_a_device_whose_earlier_configuration_is_lost_is_not_left_out_silently() -> None:
+    with scene("words") as found:
+        journal = found.journal()
+        found.apply(journal)
+        file = journal.folder / "before" / "spine02.json"
+        file.unlink()
+        with pytest.raises(DeployError, match=f"{file}: is missing: what the device ran before the run"):
+            found.undo(journal)
+
+
 def test_a_run_that_changed_nothing_has_nothing_to_roll_back() -> None:
     with scene("words") as found:
         found.devices["spine02"].faults.append(Fault("open", "unreachable", 1000))
