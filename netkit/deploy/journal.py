@@ -202,7 +202,7 @@ class Journal:
         """The starts of the run, first to last; empty if an older netkit wrote it."""
         file = self.folder / PROVENANCE
         try:
-            text = private.read_text(file) if file.exists() else "[]"
+            text = private.read_text(file) if self._has(PROVENANCE) else "[]"
             return _adapter(tuple[Provenance, ...]).validate_json(text)  # type: ignore[no-any-return]
         except (OSError, ValueError):
             raise DeployError(Problem("lacks the author of the run", REMEDY, file=str(file))) from None
@@ -279,7 +279,7 @@ class Journal:
     def before(self, device: str) -> Running | None:
         """What a device ran before; None if the run never read it."""
         name = f"{BEFORE}/{device}.json"
-        return self._valid(Running, name) if (self.folder / name).exists() else None
+        return self._valid(Running, name) if self._has(name) else None
 
     def orders(self) -> Orders:
         """The inputs of the run; DeployError when there is no such run."""
@@ -287,7 +287,7 @@ class Journal:
             raise DeployError(Problem(f"there is no run {self.run}", REMEDY))
         plan = planning.read(self._text(PLAN), str(self.folder / PLAN))
         intended = self._valid(ALL_FILES, INTENDED)
-        owner = self._valid(ALL_FILES, OWNER) if (self.folder / OWNER).exists() else None
+        owner = self._valid(ALL_FILES, OWNER) if self._has(OWNER) else None
         names = {device.name for device in plan.devices}
         for name, files in ((INTENDED, intended), (OWNER, owner)):
             if files is not None and not files.keys() <= names:
@@ -296,8 +296,7 @@ class Journal:
 
     def undoes(self) -> str:
         """The run that this one rolls back; empty if it does not, or if its orders were not fully written."""
-        is_whole = (self.folder / UNDOES).exists() and (self.folder / OPTIONS).exists()
-        return self._valid(str, UNDOES) if is_whole else ""
+        return self._valid(str, UNDOES) if self._has(UNDOES) and self._has(OPTIONS) else ""
 
     def drained(self) -> frozenset[str]:
         """The devices that the run, or a rollback of it, drained and may not have given their traffic back."""
@@ -363,10 +362,9 @@ class Journal:
 
     def entries(self) -> tuple[JournalEntry, ...]:
         """Every complete line; a killed process may leave a partial one. Other damage raises DeployError."""
-        file = self.folder / JOURNAL
         found = []
         try:
-            for number, line in enumerate(lines(file) if file.exists() else (), 1):
+            for number, line in enumerate(lines(self.folder / JOURNAL) if self._has(JOURNAL) else (), 1):
                 try:
                     found.append(_adapter(JournalEntry).validate_json(line.rstrip("\0\n ")))
                 except ValidationError as error:
@@ -377,7 +375,7 @@ class Journal:
                     if found[-1].step == STAGE and not NUMBER.fullmatch(found[-1].note):
                         raise self._damaged(JOURNAL, number)
         except OSError as error:
-            raise self._damaged(JOURNAL, why=f"cannot be read: {error.strerror}") from None
+            raise self._unreadable(JOURNAL, error) from None
         return tuple(found)
 
     def memory(self) -> RunMemory:
@@ -393,8 +391,7 @@ class Journal:
 
     def outcome(self) -> Outcome | None:
         """The outcome; None while the run has not finished."""
-        file = self.folder / OUTCOME
-        return model.read(self._text(OUTCOME), str(file)) if file.exists() else None
+        return model.read(self._text(OUTCOME), str(self.folder / OUTCOME)) if self._has(OUTCOME) else None
 
     def _write(self, entry: JournalEntry) -> None:
         plain = {name: value for name in NAMES if (value := getattr(entry, name)) or name == "at_s"}
@@ -405,11 +402,31 @@ class Journal:
                 ledger = self._ledger = self._ledger or Ledger(self.folder / JOURNAL)
             ledger.add(_json(plain))
 
+    def _has(self, name: str) -> bool:
+        """Whether the run has a file; DeployError if that cannot be seen, as in a folder of another account."""
+        try:
+            (self.folder / name).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise self._unreadable(name, error) from None
+        except ValueError:  # not a possible file name
+            raise self._damaged(name) from None
+        return True
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has, or may have, written more than its orders."""
+        try:
+            return self._has(JOURNAL) or self._has(OUTCOME)
+        except DeployError:
+            return True
+
     def _text(self, name: str) -> str:
         try:
             return private.read_text(self.folder / name)
         except OSError as error:
-            raise self._damaged(name, why=f"cannot be read: {(error.strerror or str(error)).lower()}") from None
+            raise self._unreadable(name, error) from None
         except ValueError:  # not text, or not a possible file name
             raise self._damaged(name) from None
 
@@ -421,6 +438,9 @@ class Journal:
             raise self._damaged(name, why=str(error)) from None
         except (ValidationError, RecursionError):
             raise self._damaged(name) from None
+
+    def _unreadable(self, name: str, error: OSError) -> DeployError:
+        return self._damaged(name, why=f"cannot be read: {(error.strerror or str(error)).lower()}")
 
     def _damaged(self, name: str, line: int = 0, why: str = "is damaged") -> DeployError:
         return DeployError(Problem(why, DAMAGED, file=str(self.folder / name), line=line))
@@ -523,7 +543,7 @@ def _summaries(root: Path) -> Iterator[RunSummary]:
             orders, outcome, entries = journal.orders(), journal.outcome(), journal.entries()
             superseded = journal.superseded()
         except NetkitError as error:
-            if (folder / JOURNAL).exists() or (folder / OUTCOME).exists():  # without them it was killed before it began
+            if journal.has_begun:
                 yield RunSummary(folder.name, "", 0.0, None, damage=error)
             continue
         began_s = entries[0].at_s if entries else 0.0

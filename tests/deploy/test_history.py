@@ -1,6 +1,8 @@
 """`netkit history` of runs: only what succeeded is reported as done."""
 
+import errno
 import json
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -260,6 +262,27 @@ def test_a_damaged_record_of_the_user_neither_hides_a_run_nor_blocks_a_resume(da
             history.run_text(journal)
         journal.resumed(BEGUN)
         assert journal.provenance() == (BEGUN,)
+
+
+def test_a_run_whose_folder_cannot_be_read_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    with scene() as found:
+        first = found.journal()
+        found.apply(first, limit=("leaf02",))
+        found.wait(10)
+        second = found.journal()
+        found.apply(second, limit=("leaf03",))
+        read = Path.stat
+
+        def refusing(path: Path, **options: bool) -> os.stat_result:
+            if path.parent == second.folder:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return read(path, **options)
+
+        monkeypatch.setattr(Path, "stat", refusing)
+        newest, oldest = deploy.history(found.root)
+        assert f"{second.folder}/owner.json: cannot be read: permission denied" in str(newest.damage)
+        assert (oldest.run, oldest.damage) == (first.run, None)
+        assert found.undo(first).exit_code == 0
 
 
 def test_runs_that_cannot_be_listed_are_not_taken_for_none(tmp_path: Path) -> None:
