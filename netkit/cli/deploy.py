@@ -24,7 +24,7 @@ from netkit.errors import NetkitError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.control import finished, given_digest, refuse_unapproved
 from netkit.project.deploying import Deploying
-from netkit.project.planning import Planned, as_now, from_devices, plan_of_file, taking_over
+from netkit.project.planning import Planned, from_devices, plan_of_file, taking_over
 from netkit.project.runs import found_run, unfinished_run
 from netkit.report.history_text import outcome_text
 from netkit.terminal.ctrl_c import INTERRUPTED
@@ -87,11 +87,7 @@ def _run(request: DeployRequest) -> int:
     options = replace(options, is_taking_over=whole.is_taking_over)
     if file:
         options = deploying.limited(options, request.limit, whole)
-        here = {one.name for one in whole.changed if project.fabric.device(one.name) is not None}
-        names = sorted(here if options.limit is None else here.intersection(options.limit))
-        now = from_devices(project, ",".join(names), deploying.devices).plan if names else whole
-        plan, whole = as_now(whole, now, names)
-        planned = replace(planned, plan=plan)
+        planned, whole = deploying.as_now(planned, options)
     if digest and file is None and (done := finished(planned.plan, deploying.runs, digest)):
         say(sys.stdout if request.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
         return 0

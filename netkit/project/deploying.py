@@ -22,7 +22,7 @@ from netkit.platforms.config import Files
 from netkit.project.connections import Connections
 from netkit.project.control import Control, Requester, refuse_other_plan
 from netkit.project.gate import gate_of, reader_of
-from netkit.project.planning import Planned, taking_over
+from netkit.project.planning import Planned, as_now, from_devices, taking_over
 from netkit.project.project import Project
 from netkit.project.reading import read
 from netkit.project.runs import found_run, runs_folder, unfinished_run
@@ -83,13 +83,25 @@ class Deploying:
         if not plan.changed:
             deploy.refuse_unsettled(self.runs)
             return Outcome("", plan.fabric, tuple(untouched(plan, options.limit)))
-        self.refuse(plan, planned.intended, options)
-        begun = self.control.begun("deploy", plan)
+        whole = plan
+        if options.limit is not None and not {one.name for one in plan.changed} <= {*options.limit}:
+            planned, whole = self.as_now(planned, options)  # only now is it known what the rest does without them
+        self.refuse(planned.plan, planned.intended, options)
+        begun = self.control.begun("deploy", whole)
         journal = Journal.new(self.runs)
-        provenance = self.control.permitted(begun, plan, journal.run, options)
+        provenance = self.control.permitted(begun, whole, journal.run, options)
         with self.locked(journal):
             outcome = self.apply(planned, options, journal, provenance, on_event or ignore_event, is_stopping or never)
             return self._settled(journal, outcome, on_event or ignore_event, is_stopping or never)
+
+    def as_now(self, planned: Planned, options: Options) -> tuple[Planned, Plan]:
+        """An earlier plan, or the part of it that a limit selects, as the devices are now, and as it was approved."""
+        whole = planned.plan
+        here = {one.name for one in whole.changed if self.project.fabric.device(one.name) is not None}
+        names = sorted(here if options.limit is None else here.intersection(options.limit))
+        now = from_devices(self.project, ",".join(names), self.devices).plan if names else whole
+        plan, whole = as_now(whole, now, names)
+        return replace(planned, plan=plan), whole
 
     def finish(
         self, run: str = "", on_event: EventHandler | None = None, is_stopping: Stopping | None = None

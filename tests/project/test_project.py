@@ -12,6 +12,8 @@ from netkit import plan as planning
 from netkit.deploy import DeviceResult, Options
 from netkit.deploy.hook import HookError
 from netkit.errors import AccessError, DeployError, NetkitError, PlanError, UsageError
+from netkit.plan.model import Partial, ReachabilityLoss
+from netkit.project import deploying
 from netkit.project.deploying import Deploying
 from netkit.project.planning import Planned
 from tests.cli.checked import checked
@@ -93,6 +95,24 @@ def test_the_policy_of_the_fabric_applies_before_any_change(
     assert list(project.history()) == []
     with pytest.raises(UsageError, match="no run"):
         project.rollback("last")
+
+
+def test_a_part_of_a_plan_that_leaves_the_fabric_worse_is_refused(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.edit("leaf02", "startup.yaml", "gpu01:rail1", "spare")
+    project, planned = changing(scene)
+    assert [one.name for one in planned.plan.changed] == ["leaf01", "leaf02"]
+
+    def as_now(project: Project, limit: str, _devices: object) -> Planned:
+        assert limit == "leaf02"
+        part = project.plan(limit, running=scene.saved)
+        worse = Partial(ReachabilityLoss(1, ("gpu01",), ("rail1",)), ("leaf01",))
+        return replace(part, plan=replace(part.plan, partial=worse))
+
+    monkeypatch.setattr(deploying, "from_devices", as_now)
+    with pytest.raises(DeployError, match=r"worse than it was: .*; change these with it: leaf01"):
+        project.deploy(planned, Options(limit=("leaf02",)))
 
 
 def test_an_incomplete_plan_is_refused_and_never_reported_as_done(scene: Scene) -> None:
