@@ -2,18 +2,18 @@
 
 import itertools
 import signal
-import subprocess
-import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from netkit.deploy import Journal, Outcome
 from netkit.deploy.lock import lock_fabric
-from tests.command import ROOT, environment
+from tests.command import Forked
 from tests.deploy.fleet import Fleet, built
-from tests.deploy.killed import SPINES, VICTIM, WITH_ANOTHER_TO_COME
+from tests.deploy.killed import SPINES, VICTIM, WITH_ANOTHER_TO_COME, deploy_until
 from tests.deploy.live_scene import reasons, results, values
 from tests.lab.running import RunningLab, running, until, write_fabric
 
@@ -46,16 +46,10 @@ def killed(fleet: Fleet, folder: Path, step: str) -> Journal:
     """
     until(lambda: all(has_sessions(fleet, name) for name in SPINES), "the sessions of the spines are back")
     arguments = [fleet.lab.home, fleet.lab.name, folder / "changed" / "fabric.yaml", folder / "runs", step]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.deploy.killed", *map(str, arguments)],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+    with tempfile.TemporaryFile() as output:
+        code = Forked(partial(deploy_until, *map(str, arguments)), output).wait(PATIENCE_S)
+        output.seek(0)
+        assert code == -signal.SIGKILL, output.read().decode()
     (folder,) = (folder for folder in (folder / "runs").iterdir() if folder.is_dir())
     journal = Journal(folder)
     last = [entry.step for entry in journal.entries() if entry.device == VICTIM][-1]

@@ -1,9 +1,8 @@
-"""A deploy that kills its own process at a step of one of its devices: LAB_HOME LAB FABRIC RUNS STEP."""
+"""A deploy that kills its own process at a step of one of its devices."""
 
 import os
 import re
 import signal
-import sys
 from pathlib import Path
 
 import yaml
@@ -37,7 +36,7 @@ def spoiled(_file: str, text: str) -> str:
     return re.sub(r"remote-as: \d+", "remote-as: 64999", text)
 
 
-def main(home: str, name: str, fabric: str, runs: str, step: str) -> None:
+def deploy_until(home: str, name: str, fabric: str, runs: str, step: str) -> None:
     """Deploy until the step is journalled."""
     values = yaml.safe_load(Path(fabric).read_text(encoding="utf-8"))
     fleet = Fleet(RunningLab(name, Path(home), Path(fabric)), Path(runs), built(values))
@@ -47,7 +46,3 @@ def main(home: str, name: str, fabric: str, runs: str, step: str) -> None:
     journal.last = step
     limit = SPINES if step in WITH_ANOTHER_TO_COME else (VICTIM,)
     fleet.apply(journal=journal, revert_s=REVERT_S, settle_s=SETTLE_S, limit=limit)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
