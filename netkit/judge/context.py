@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from netkit.design import Fabric, Host, Nic, Port, Switch
@@ -132,6 +133,10 @@ class DeviceContext:
         return MISSING if found is None else found
 
 
+JudgedLink = tuple[DeviceContext, str, DeviceContext, str]
+"""The lower end of a cable and its port, and the upper end and its port."""
+
+
 def _counts(device: DeviceContext, port: str) -> bool:
     """Whether a port counted bytes in both directions, as nearly all do; then it does not stand still."""
     counted = (device.deltas(name).get(port) for name, _ in CROSSED)
@@ -216,15 +221,24 @@ class CheckContext:
         far = self.far(receiver, port)
         return "" if far is None else f"{far} → {receiver}:{port}"
 
-    def links(self) -> Iterator[tuple[DeviceContext, str, DeviceContext, str]]:
+    def links(self) -> Iterator[JudgedLink]:
         """Yield every cable of the rails with both ends judged: lower end and its port, upper end and its port."""
-        return self._judged(self.fabric.links())
+        return iter(self._links)
 
-    def cables(self) -> Iterator[tuple[DeviceContext, str, DeviceContext, str]]:
+    def cables(self) -> Iterator[JudgedLink]:
         """Yield the same of every cable, those of networks beside the rails too."""
-        return self._judged(self.fabric.cables())
+        return chain(self._links, self._access_links)
 
-    def _judged(self, links: Iterable[Link]) -> Iterator[tuple[DeviceContext, str, DeviceContext, str]]:
+    @cached_property
+    def _links(self) -> Sequence[JudgedLink]:
+        """Several checks go through them: to make them takes longer than to judge one."""
+        return tuple(self._judged(self.fabric.links()))
+
+    @cached_property
+    def _access_links(self) -> Sequence[JudgedLink]:
+        return tuple(self._judged(self.fabric.access_links()))
+
+    def _judged(self, links: Iterable[Link]) -> Iterator[JudgedLink]:
         for link in links:
             near, far = self.devices.get(link.device), self.devices.get(link.peer)
             if near is not None and far is not None:

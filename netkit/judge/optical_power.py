@@ -35,15 +35,16 @@ def losses(context: CheckContext) -> Iterator[tuple[str, CableEnd, float | None]
     A device that reports no modules at all is left out: its own checks report that once.
     """
     for link in context.fabric.cables():
-        for near, far in (
-            (CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port)),
-            (CableEnd(link.peer, link.peer_port), CableEnd(link.device, link.port)),
-        ):
-            received = [lane.rx_dbm for lane in _lanes(context, near).values() if lane.rx_dbm is not None]
-            sent = [lane.tx_dbm for lane in _lanes(context, far).values() if lane.tx_dbm is not None]
-            if received and sent and max(sent) > DARK_DBM and max(received) > DARK_DBM:
-                yield link.cable.media, near, sum(sent) / len(sent) - sum(received) / len(received)
-            elif (received or sent) and _reports_modules(context, near) and _reports_modules(context, far):
+        lower, upper = CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port)
+        lanes = [_lanes(context, end).values() for end in (lower, upper)]
+        if not any(lanes):
+            continue
+        received = [[lane.rx_dbm for lane in of if lane.rx_dbm is not None] for of in lanes]
+        sent = [[lane.tx_dbm for lane in of if lane.tx_dbm is not None] for of in lanes]
+        for near, far, arrived, left in ((lower, upper, received[0], sent[1]), (upper, lower, received[1], sent[0])):
+            if arrived and left and max(left) > DARK_DBM and max(arrived) > DARK_DBM:
+                yield link.cable.media, near, sum(left) / len(left) - sum(arrived) / len(arrived)
+            elif (arrived or left) and _reports_modules(context, near) and _reports_modules(context, far):
                 yield link.cable.media, near, None
 
 
@@ -149,6 +150,11 @@ def _judged(port: str, reading: ModuleReading, remedy: str, margin: float) -> Fi
     if verdict is Verdict.SKIPPED:
         return skip(port, measured)
     return fail(port, measured, remedy) if verdict is Verdict.FAIL else warn(port, measured, remedy)
+
+
+def is_within(value: float, limits: Limits, margin: float) -> bool:
+    """Whether a value is well within its limits."""
+    return not _beyond(value, limits, margin)[1]
 
 
 def _beyond(value: float, limits: Limits, margin: float) -> tuple[Verdict, str]:

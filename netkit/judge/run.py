@@ -242,16 +242,18 @@ def _result(
     """Run a check; one that breaks off reports that, and nothing about the device."""
     if deadline.is_over:
         return _not_started(context, check, device, deadline)
-    tally = _Tally(MOST_OF_FABRIC if device == FABRIC else MOST_OF_DEVICE)
+    tally, most = _Tally(), MOST_OF_FABRIC if device == FABRIC else MOST_OF_DEVICE
     try:
         deadline.running = f"{check.name}[{device}]"
-        for finding in ask():
+        for number, finding in enumerate(ask(), 1):
+            if number > most:
+                raise _EndlessError(f"it has yielded more than {most:,} findings, and never ends")
             if finding is PASSED:  # almost all are
-                tally.add(finding)
+                tally.examined += 1
                 continue
             if not isinstance(finding, Finding):
                 raise TypeError(f"it yields {type(finding).__name__}, not a Finding")
-            tally.add(finding if finding.verdict is Verdict.PASS else _whole(context, check, device, finding))
+            tally.keep(finding if finding.verdict is Verdict.PASS else _whole(context, check, device, finding))
         deadline.running = ""
     except (Exception, SystemExit, OverdueError) as broken:  # exit() in a check would end the run with success
         deadline.running = ""
@@ -265,21 +267,12 @@ def _result(
 class _Tally:
     """The findings of one check so far; only the worst are kept, however many come."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._found, self._left_out, self._judged = most, list[Finding](), 0, 0
-        self._examined = 0
-
-    def add(self, finding: Finding) -> None:
-        self._judged += 1
-        if self._judged > self._most:
-            raise _EndlessError(f"it has yielded more than {self._most:,} findings, and never ends")
-        if finding is PASSED:
-            self._examined += 1
-        else:
-            self.keep(finding)
+    def __init__(self) -> None:
+        self.examined = 0
+        self._found, self._left_out = list[Finding](), 0
 
     def keep(self, finding: Finding) -> None:
-        self._examined += finding.verdict is not Verdict.SKIPPED
+        self.examined += finding.verdict is not Verdict.SKIPPED
         if finding.verdict is not Verdict.PASS:
             self._found.append(finding)
         if len(self._found) >= 2 * MOST_SAME:
@@ -293,9 +286,9 @@ class _Tally:
     def result(self, check: str, device: str) -> CheckResult:
         self._shorten()
         verdict = worst(finding.verdict for finding in self._found)
-        if self._examined and verdict is Verdict.SKIPPED:
+        if self.examined and verdict is Verdict.SKIPPED:
             verdict = Verdict.PASS  # something was judged and passed; what was skipped is counted separately
-        return CheckResult(check, device, verdict, self._examined, tuple(self._found), self._left_out)
+        return CheckResult(check, device, verdict, self.examined, tuple(self._found), self._left_out)
 
 
 class _EndlessError(Exception):
@@ -306,7 +299,7 @@ def _not_started(context: CheckContext, check: Check, device: str, deadline: Che
     """Report that there was no time for a check: once as an error, so that the run is not taken as complete."""
     finding = skip("", deadline.why) if deadline.has_reported else error("", deadline.why)
     deadline.has_reported = True
-    tally = _Tally(1)
+    tally = _Tally()
     tally.keep(_whole(context, check, device, finding))
     return tally.result(check.name, device)
 
