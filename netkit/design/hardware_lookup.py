@@ -48,6 +48,8 @@ class HardwareLookup:
 
     def variant(self, role: str, model: str | None, platform: str | None, unit: Unit | None = None) -> "HardwareLookup":
         """The lookup in which a tier has a model and a NOS, and leaves the host ports of their unit."""
+        if not self.variants:
+            return self
         tier = self.tier(role)
         ports = host_ports(self.intent, unit) if role == "leaf" else USUAL_PORTS
         return self.variants.get((role, model or tier.model, platform or tier.platform, ports), self)

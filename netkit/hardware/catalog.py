@@ -183,7 +183,8 @@ class Catalog:
 
     def names(self, kind: str) -> list[str]:
         """List the models of a kind (`switches` or `hosts`)."""
-        return sorted({path.stem for folder in self.folders for path in (folder / kind).glob("*.yaml")})
+        *users, _shipped = self.folders
+        return sorted(_shipped_names(kind).union(*(_names(folder / kind) for folder in users)))
 
     def media(self) -> Mapping[str, Media]:
         return _media(tuple(folder / "media.yaml" for folder in reversed(self.folders)))
@@ -200,6 +201,15 @@ class Catalog:
         return next(
             folder / kind / f"{name}.yaml" for folder in self.folders if (folder / kind / f"{name}.yaml").exists()
         )
+
+
+def _names(folder: Path) -> frozenset[str]:
+    return frozenset(path.stem for path in folder.glob("*.yaml"))
+
+
+@cache
+def _shipped_names(kind: str) -> frozenset[str]:
+    return _names(SHIPPED / kind)
 
 
 def read_switch(file: Path) -> SwitchModel:

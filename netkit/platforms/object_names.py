@@ -113,7 +113,7 @@ def _replaced(platform: str, file: str, text: str, chosen: Callable[[str, str], 
     """Replace the names in a file, and nothing else of it."""
     known = places(platform)
     if not file.endswith(TREES):
-        return "".join(_in_line(known, line, chosen) for line in text.splitlines(keepends=True)) if known.line else text
+        return "".join(_in_line(platform, line, chosen) for line in text.splitlines(keepends=True))
     root = yaml.compose(text, Loader=yaml.CSafeLoader) if known.tree else None  # JSON is YAML too
     parts, end = [], 0
     for path, node in _scalars(root, ()) if root else ():
@@ -159,9 +159,16 @@ def _names_in_path(platform: str, path: Path) -> tuple[NameSpan, ...]:
     return tuple(_names(found, SEPARATOR.join((*path[:-1], "")), path[-1])) if found else ()
 
 
-def _in_line(known: NosPlaces, line: str, chosen: Callable[[str, str], str]) -> str:
+def _in_line(platform: str, line: str, chosen: Callable[[str, str], str]) -> str:
     text = line.strip()
-    return line.replace(text, _chosen(text, _names(known.line, "", text), chosen), 1) if text and known.line else line
+    spans = _names_in_line(platform, text)
+    return line.replace(text, _chosen(text, spans, chosen), 1) if spans else line
+
+
+@lru_cache(maxsize=1 << 16)  # and the same lines
+def _names_in_line(platform: str, text: str) -> tuple[NameSpan, ...]:
+    found = places(platform).line
+    return tuple(_names(found, "", text)) if found else ()
 
 
 def _names(places: NamePlaces, above: str, text: str) -> list[NameSpan]:
@@ -190,8 +197,8 @@ def occurrences(platform: str, config: Config, names: Names) -> Occurrences:
     done: set[Path] = set()
     for path, value in config.items():
         if known.line and (not known.tree or path[0] == FRR_CONF):
-            above = tuple(_in_line(known, part, chosen) for part in path[:-1])
-            _line_occurrences(known, above, f"{path[-1]} {value}".strip(), chosen, found)
+            above = tuple(_in_line(platform, part, chosen) for part in path[:-1])
+            _line_occurrences(platform, above, f"{path[-1]} {value}".strip(), chosen, found)
             continue
         for whole in [(*path, one) for one in _values(value)]:
             for part in (whole[:length] for length in range(2, len(whole) + 1)):
@@ -211,15 +218,16 @@ def _values(value: str) -> Iterable[str]:
 
 
 def _line_occurrences(
-    known: NosPlaces,
+    platform: str,
     above: Path,
     line: str,
     chosen: Callable[[str, str], str],
     found: Occurrences,
 ) -> None:
+    known = places(platform)
     for kind, match in known.line.matches(line) if known.line else ():
         holed = f"{line[: match.start('name')]}{HOLE}{line[match.end('name') :]}"
-        key = (*above, _in_line(known, holed, chosen))
+        key = (*above, _in_line(platform, holed, chosen))
         found.setdefault((kind, key), set()).add(match["name"])
 
 

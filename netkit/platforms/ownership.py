@@ -139,7 +139,8 @@ def unmatched(rules: str, paths: Collection[Path]) -> tuple[str, ...]:
     """The paths of OWN_RULES that match nothing of a configuration."""
     found = _paths(rules)
     patterns = dict.fromkeys((*found["leave"], *found["own"]))
-    return tuple(SEPARATOR.join(one) for one in patterns if not any(_fits(path, one) for path in paths))
+    heads = {length: {path[:length] for path in paths} for length in set(map(len, patterns))}  # many paths share one
+    return tuple(SEPARATOR.join(one) for one in patterns if not any(_fits(head, one) for head in heads[len(one)]))
 
 
 def _fits(path: Path, pattern: Path) -> bool:
