@@ -57,8 +57,18 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return running.database(request.getfixturevalue("database_with_tables") if has_tables else "template1")
 
 
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty store in a file, made once: its migrations take longer than most tests."""
+    file = tmp_path_factory.mktemp("empty") / "store.db"
+    open_store(str(file)).close()
+    return file
+
+
 @pytest.fixture
-def store(where: str) -> Iterator[Store]:
+def store(where: str, empty: Path) -> Iterator[Store]:
     """An open, empty store."""
+    if "://" not in where:
+        shutil.copy(empty, where)
     with open_store(where) as opened:
         yield opened
