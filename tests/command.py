@@ -19,6 +19,8 @@ from pydantic import BaseModel
 
 import netkit
 from netkit.hardware import Catalog
+from netkit.platforms import PLATFORMS
+from netkit.platforms.object_names import places
 from netkit.platforms.ownership import shipped_templates
 from netkit.render import Engine
 
@@ -163,7 +165,7 @@ def _ended(child: int, arguments: Sequence[object], timeout_s: float) -> int:
 
 @cache
 def _prepare() -> None:
-    """Do once what every forked command would do again: import, build the verbs, load hardware and templates."""
+    """Do once what every forked command would do again: import netkit, build the verbs, load what it ships."""
     for codec in ("ascii", "utf_8_sig"):  # loaded while the process may still read Python's own folder
         importlib.import_module(f"encodings.{codec}")
     for found in pkgutil.walk_packages(netkit.__path__, "netkit."):
@@ -178,6 +180,8 @@ def _prepare() -> None:
         for name in hardware.names(kind):
             read(name)
     hardware.media()
+    for platform in PLATFORMS:
+        places(platform)
     compiled, folder = Engine().environment, shipped_templates()
     for file in folder.rglob("*.j2"):
         compiled.get_template(str(file.relative_to(folder)))
