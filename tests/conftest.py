@@ -3,6 +3,7 @@
 import difflib
 import gc
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Generator
 from functools import cache
@@ -58,7 +59,7 @@ LIVE = {
     "needs_snmpd",
 }
 """Marks of files that start daemons, a lab or a browser."""
-
+IMPORTS_LIVE = re.compile(rf"^from tests[\w.]* import (?:\([^)]*|.*)\b(?:{'|'.join(sorted(LIVE))})\b", re.MULTILINE)
 
 DAEMON = "daemon"
 """The mark of other tests that start one: netkit serve, PostgreSQL."""
@@ -81,6 +82,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     lanes.addoption("--quick", action="store_true", help="leave out tests that start daemons, a lab or a browser")
     lanes.addoption("--whole", action="store_true", help=f"run tests marked {WHOLE} too")
     lanes.addoption("--second-try", action="store_true", help="what passes failed before: report it as flaky")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With --quick, do not even import a file that imports a mark of LIVE: all its tests would be left out."""
+    is_quick = config.getoption("--quick") and collection_path.suffix == ".py"
+    return True if is_quick and IMPORTS_LIVE.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 @pytest.hookimpl(wrapper=True)
