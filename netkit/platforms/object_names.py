@@ -111,17 +111,14 @@ def renamed(platform: str, files: Files, names: Names, tier: Sequence[str]) -> d
 
 def _replaced(platform: str, file: str, text: str, chosen: Callable[[str, str], str]) -> str:
     """Replace the names in a file, and nothing else of it."""
-    known = places(platform)
     if not file.endswith(TREES):
         return "".join(_in_line(platform, line, chosen) for line in text.splitlines(keepends=True))
-    root = yaml.compose(text, Loader=yaml.CSafeLoader) if known.tree else None  # JSON is YAML too
     parts, end = [], 0
-    for path, node in _scalars(root, ()) if root else ():
-        value = _in_path(platform, path, chosen)
-        if value != node.value:
-            start, stop = node.start_mark.index, node.end_mark.index
-            parts += [text[end:start], text[start:stop].replace(node.value, value)]
-            end = stop
+    for one in _named(platform, text):
+        value = _chosen(one.value, one.names, chosen)
+        if value != one.value:
+            parts += [text[end : one.start], text[one.start : one.stop].replace(one.value, value)]
+            end = one.stop
     return "".join((*parts, text[end:]))
 
 
@@ -146,6 +143,27 @@ class NameSpan:
     stop: int
     kind: str
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedScalar:
+    """A key or value with names in it, and where it stands in a text."""
+
+    start: int
+    stop: int
+    value: str
+    names: tuple[NameSpan, ...]
+
+
+@lru_cache(maxsize=64)  # adopt renders the same devices again and again
+def _named(platform: str, text: str) -> tuple[NamedScalar, ...]:
+    """The keys and values of a tree that contain names, in the order of the text."""
+    root = yaml.compose(text, Loader=yaml.CSafeLoader) if places(platform).tree else None  # JSON is YAML too
+    return tuple(
+        NamedScalar(node.start_mark.index, node.end_mark.index, node.value, names)
+        for path, node in (_scalars(root, ()) if root else ())
+        if (names := _names_in_path(platform, path))
+    )
 
 
 def _in_path(platform: str, path: Path, chosen: Callable[[str, str], str]) -> str:
