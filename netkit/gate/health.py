@@ -18,7 +18,6 @@ from netkit.design import Fabric, Host, Switch
 from netkit.design.expectation import LeafReach, without_drains
 from netkit.facts import Absent, Facts, Sample
 from netkit.facts.counter import COUNTERS, Scope
-from netkit.facts.qos import PortQos
 from netkit.judge.delta import deltas
 from netkit.observe.assemble import Replies, facts, sample
 from netkit.platforms import PLATFORMS
@@ -290,23 +289,18 @@ class HealthGate:
         """
         if isinstance(self._fabric.device(question.device), Host):
             return not question.needs_idle
-        views = [view for view in self._views(question.device) if view.yields & COMPARED]
+        views = self._compared(question)
         replies = _replies(cast("Viewer", question.reader), views)
         found = sample([view for view in views if view.counts], replies)
-        sent = [*_sent(found, self._lossless_on(question.device))] if found is not None else []
+        lossless = self._lossless_on(question.device, facts(views, replies))
+        sent = [*_sent(found, lossless)] if found is not None else []
         widths = self._vitals(question, views, replies, []).widths or {}
         return (bool(sent) or not question.needs_idle) and not any((*sent, *widths.values()))
 
     def _look(self, question: GateQuestion) -> Vitals:
         """Read the device: its counters over a moment, its routes, and received optical power if links went down."""
         viewer = cast("Viewer", question.reader)
-        wanted = COMPARED | LIGHT if question.risk >= Risk.PORT else COMPARED
-        classes = CLASSES if question.risk >= Risk.BUFFER else frozenset()
-        views = [
-            view
-            for view in self._views(question.device)
-            if view.yields & wanted or (view.yields & classes and not view.is_costly)
-        ]
+        views = self._compared(question, LIGHT if question.risk >= Risk.PORT else frozenset())
         counting = [view for view in views if view.counts]
         first, ahead_s = sample(counting, _replies(viewer, counting)), self._clock.ahead_s()
         self._clock.sleep_s(WINDOW_S)
@@ -317,6 +311,15 @@ class HealthGate:
         samples += [last] if last is not None else []
         return self._vitals(question, views, replies, samples)
 
+    def _compared(self, question: GateQuestion, more: frozenset[str] = frozenset()) -> list[View]:
+        """The views that are compared."""
+        wanted, classes = COMPARED | more, CLASSES if question.risk >= Risk.BUFFER else frozenset()
+        return [
+            view
+            for view in self._views(question.device)
+            if view.yields & wanted or (view.yields & classes and not view.is_costly)
+        ]
+
     def _vitals(
         self, question: GateQuestion, views: Sequence[View], replies: Replies, samples: Sequence[Sample]
     ) -> Vitals:
@@ -324,17 +327,16 @@ class HealthGate:
         far = [prefix for prefix, leaf in self._prefixes.items() if leaf != question.device]
         local = frozenset(port.name for port in device.host_ports) if isinstance(device, Switch) else frozenset()
         found = facts(views, replies)
-        ports = () if isinstance(found.qos, Absent) else found.qos.values()
-        return vitals(found, samples, far, self._lossless_on(question.device, ports), local)
+        return vitals(found, samples, far, self._lossless_on(question.device, found), local)
 
-    def _lossless_on(self, name: str, ports: Iterable[PortQos] = ()) -> Marks:
+    def _lossless_on(self, name: str, found: Facts) -> Marks:
         """The lossless class of a device, intended and running; none if its switches have no PFC and may drop."""
         device = self._fabric.device(name)
         leaves = {nic.leaf for nic in device.nics} if isinstance(device, Host) else {name}
-        found = (self._fabric.device(leaf) for leaf in leaves)
-        has_pfc = all(not PLATFORMS[one.platform].lacks("pfc") for one in found if isinstance(one, Switch))
+        switches = (self._fabric.device(leaf) for leaf in leaves)
+        has_pfc = all(not PLATFORMS[one.platform].lacks("pfc") for one in switches if isinstance(one, Switch))
         numbers = {(priority, priority) for priority in self._lossless}
-        for port in ports:
+        for port in () if isinstance(found.qos, Absent) else found.qos.values():
             running = {*(port.pfc_rx or ()), *(port.pfc_tx or ())}
             numbers |= {(priority, (port.priority_to_class or {}).get(priority, priority)) for priority in running}
         priorities, queues = zip(*numbers, strict=True) if has_pfc and numbers else ((), ())

@@ -75,7 +75,8 @@ def _cables(fabrics: Sequence[Fabric], devices: Iterable[DevicePlan], versions: 
         for port, far in found:
             peer, _, peer_port = far.partition(":")
             near, there = (device.name, port), (peer, peer_port)
-            if port in ports and peer_port and (peer not in known or ends.keys().isdisjoint({near, there})):
+            is_port = peer != device.name and bool(peer_port) and " " not in peer_port
+            if port in ports and is_port and (peer not in known or ends.keys().isdisjoint({near, there})):
                 yield near, there
 
 

@@ -257,7 +257,8 @@ class _Keepalive:
             raise EOFError
         self._unanswered, self._due_s = self._unanswered + 1, time.monotonic() + self._pause_s
         sending = self._transport.clear_to_send_lock
-        if sending.acquire(blocking=False):  # else a thread is writing, or cannot: this one must not wait for it
+        # During a key exchange, or while a thread writes or cannot, this one must not wait to send.
+        if self._transport.clear_to_send.is_set() and sending.acquire(blocking=False):
             sending.release()
             request = paramiko.Message()
             request.add_byte(cMSG_GLOBAL_REQUEST)

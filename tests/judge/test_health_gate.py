@@ -336,6 +336,13 @@ def test_the_lossless_class_is_watched_on_the_priority_that_runs() -> None:
     assert scene.ask(Moment.AFTER, time_limit_s=5).verdict == "worse"
 
 
+def test_a_switch_whose_lossless_class_runs_on_another_priority_is_not_unused() -> None:
+    counts = {"queue_tx_bytes": {"swp1s0/6": 1e12}}
+    device = Device(rates={"queue_tx_bytes": {"swp1s0/3": 0.0, "swp1s0/6": 1e9}}, routes={}, counts=counts, paused=[5])
+    scene = Scene(device, risk=Risk.BUFFER, others=GateAnswer("healthy", is_blank=True))
+    assert scene.ask(Moment.BEFORE, needs_idle=True).verdict == "worse"
+
+
 @pytest.mark.parametrize(("after", "verdict"), [(1e9, "worse"), (1e7, "healthy")])
 def test_a_drained_device_has_to_be_empty(after: float, verdict: str) -> None:
     scene = Scene(Device(rates={"queue_tx_bytes": {"swp1s0/3": 1e9}}))
