@@ -343,6 +343,12 @@ class Proof:
         return sum(one.sent for one in self.scopes)
 
     @property
+    def is_unmeasured(self) -> bool:
+        """Whether NICs reach each other in the end, and no traffic could show what they lose on the way."""
+        is_rolled = bool(self.waves) and not self.obstacle
+        return is_rolled and not self.scopes and self.examined is not None and self.examined.of_pairs > 0
+
+    @property
     def lost(self) -> int:
         """How many of them got no answer."""
         return sum(one.lost for one in self.scopes)

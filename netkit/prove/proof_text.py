@@ -50,7 +50,7 @@ def lines(proof: Proof) -> Iterator[str]:
     yield headline(proof)
     yield from (f"  {text}" for text in _failures(proof))
     yield from (f"  {text}" for text in _conditions(proof))
-    for wave in _shown(proof.waves):
+    for wave in () if proof.is_unmeasured else _shown(proof.waves):
         name = f"wave {_number(wave)}: {listed(wave.devices)}" if wave.devices else _number(wave)
         yield f"  {name}: {_loss(wave.lost, wave.longest_s)}"
     for one in proof.scopes:
@@ -90,7 +90,7 @@ def document(proof: Proof) -> Mapping[str, Any]:
 
 
 def _tables(proof: Proof) -> Iterator[str]:
-    if proof.waves:
+    if proof.waves and not proof.is_unmeasured:
         yield from ("", "| wave | devices | packets lost | longest gap |", "|---|---|---|---|")
         for wave in _shown(proof.waves):
             yield _row(_number(wave), listed(wave.devices) or "–", f"{wave.lost:,}", _seconds(wave.longest_s))
@@ -166,10 +166,12 @@ def _rolled(proof: Proof) -> str:
 
 
 def _not_tried(proof: Proof) -> str:
-    """Name the changing devices of which neither they nor similar ones were booted, or which had less to change."""
+    """Name what is open: traffic, and changing devices that had less to change or had no like of theirs booted."""
     unseen = proof.booted.unseen if proof.booted is not None else ()
     names = [*proof.untried, *(name for group in unseen for name in group)]
-    return f"not tested: the changes on {listed(names)}" if names else ""
+    parts = ["not measured: traffic during the change"] if proof.is_unmeasured else []
+    parts += [f"not tested: the changes on {listed(names)}"] if names else []
+    return "; ".join(parts)
 
 
 def _loss(lost: int, longest_s: float, sent: int = 0) -> str:

@@ -99,6 +99,18 @@ def test_the_verdict_lists_what_was_not_tested() -> None:
     assert f"  {said}" in proof_text.text(replace(PROVEN, untried=("leaf01",))).splitlines()
 
 
+def test_without_traffic_nothing_is_said_to_be_lost_or_not() -> None:
+    """All NICs get other addresses."""
+    silent = replace(PROVEN, scopes=())
+    assert proof_text.headline(silent) == (
+        "proven in part: 24 pairs of NICs reach each other afterwards; not measured: traffic during the change"
+    )
+    assert "wave" not in proof_text.text(silent)
+    assert "wave" not in "\n".join(proof_text.details(silent))
+    alone = replace(silent, examined=Examined(8, 2, 0, 0, 9000))
+    assert proof_text.aside(alone).doubt == ""
+
+
 def test_pairs_that_the_design_isolates_are_listed_as_such() -> None:
     found = proof_text.text(replace(PROVEN, examined=Examined(8, 2, 24, 24, 9000, blocked=200)))
     assert "all 24 pairs of NICs reach each other by packets of 9000 bytes that must not be fragmented" in found
@@ -125,6 +137,7 @@ def test_a_lab_without_pairs_reports_that_nothing_was_to_be_reached() -> None:
         (PART, "the proof failed"),
         (UNABLE, "there is no proof of it"),
         (replace(PROVEN, untried=("leaf01",)), "only part of it is proven"),
+        (replace(PROVEN, scopes=()), "only part of it is proven"),
     ],
 )
 def test_open_points_of_a_proof_are_for_the_approver(proof: Proof, said: str) -> None:
