@@ -10,6 +10,7 @@ from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
 from netkit.platforms.compare import ConfigModel, Situation, compare
 from netkit.platforms.eos.model import MODEL as EOS
 from netkit.platforms.frr.model import MODEL as FRR
+from netkit.platforms.linux.model import CLASS_CHANGES
 from netkit.platforms.linux.model import MODEL as LINUX
 from netkit.platforms.nvue.model import MODEL as NVUE
 from netkit.platforms.sonic.model import MODEL as SONIC
@@ -324,4 +325,15 @@ def test_files_are_staged_on_hosts_before_any_is_changed() -> None:
     running = {**files, "nccl.conf": files["nccl.conf"].replace("106", "96")}
     way = chosen(LINUX, running, files)
     assert way.steps[0] == "files staged on all hosts of a batch"
-    assert way.costs == ("running jobs keep the settings they started with",)
+    assert way.costs == (CLASS_CHANGES, "running jobs keep the settings they started with")
+
+
+def test_another_class_of_roce_is_named_on_hosts_that_have_one() -> None:
+    files = dict(samples("linux")["5.16.1/plain/gpu01"])
+    moved = {**files, "netkit-nic-qos": files["netkit-nic-qos"].replace("PRIORITY=3", "PRIORITY=4")}
+    assert moved != files
+    assert CLASS_CHANGES in chosen(LINUX, files, moved).costs
+    weighted = {**files, "netkit-nic-qos": files["netkit-nic-qos"].replace("3:90", "3:80")}
+    assert weighted != files
+    assert CLASS_CHANGES not in chosen(LINUX, files, weighted).costs
+    assert CLASS_CHANGES not in chosen(LINUX, {}, files).costs

@@ -75,6 +75,10 @@ COSTS = {
     "nicctl.conf": "QoS of AMD Pollara NICs changes when you run the commands in nicctl.conf",
     "nccl.conf": "running jobs keep the settings they started with",
 }
+CLASS_OF_ROCE = (("netkit-nic-qos", "PRIORITY"), ("netkit-nic-qos", "TOS"), ("nccl.conf", "NCCL_IB_TC"))
+CLASS_CHANGES = (
+    "RoCE gets another priority or DSCP: until all devices have it, its packets may be dropped; stop it first"
+)
 
 
 def strategy(situation: Situation) -> Strategy:
@@ -93,7 +97,12 @@ def strategy(situation: Situation) -> Strategy:
         f"hosts-apply under a timer, {order}",
         "links, addresses and routes verified",
     )
-    return Strategy("ansible", steps, tuple(COSTS[file] for file in changed if file in COSTS))
+    costs = [COSTS[file] for file in changed if file in COSTS]
+    if any(
+        change.path in CLASS_OF_ROCE and None not in (change.running, change.intended) for change in situation.changes
+    ):
+        costs.insert(0, CLASS_CHANGES)
+    return Strategy("ansible", steps, tuple(costs))
 
 
 def constraints() -> Iterator[Constraint]:
