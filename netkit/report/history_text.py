@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from netkit import plan as planning
@@ -28,6 +28,13 @@ RUNS_BACK = RUNS | {
     ConfigState.BOTH: "runs its earlier configuration, with the later one beside it",
 }
 """The same for a rollback."""
+STATES_BACK = {
+    ConfigState.INTENDED: "earlier",
+    ConfigState.AS_BEFORE: "not rolled back",
+    ConfigState.BOTH: "both",
+    ConfigState.UNKNOWN: "unknown",
+}
+"""What a device runs in the table of a rollback."""
 QUIET = frozenset({DeviceResult.DONE, DeviceResult.UNCHANGED, DeviceResult.READY, DeviceResult.EXCLUDED})
 
 
@@ -148,10 +155,12 @@ def run_text(journal: Journal, names: Container[str] | None = None) -> str:
     else:
         parts.append(outcome_text(outcome))
     results = outcome.devices if outcome else tuple(ended.values())
+    states = STATES_BACK if undoes else {state: str(state) for state in ConfigState}
     devices: list[Row] = [
-        (one.device, str(one.wave or "–"), str(one.result), str(one.state), "; ".join(one.reasons)) for one in results
+        (one.device, str(one.wave or "–"), str(one.result), states[one.state], "; ".join(one.reasons))
+        for one in results
     ]
-    devices += () if outcome else _not_ended(entries, ended)
+    devices += () if outcome else _not_ended(entries, ended, states)
     parts.append("\n" + columns(devices, ("DEVICE", "WAVE", "RESULT", "RUNS", "WHY")) if devices else "")
     most_lines = MOST_LINES if names is None else sys.maxsize
     parts.append(devices_text(orders.plan, [one.name for one in _chosen(orders, names)], most_lines=most_lines))
@@ -194,7 +203,9 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
-def _not_ended(entries: Sequence[JournalEntry], ended: Container[str]) -> Iterator[Row]:
+def _not_ended(
+    entries: Sequence[JournalEntry], ended: Container[str], states: Mapping[ConfigState, str]
+) -> Iterator[Row]:
     """Yield the devices that a run has not finished."""
     turns: dict[str, list[JournalEntry]] = {}
     for entry in filter(lambda entry: entry.device, entries):
@@ -204,9 +215,15 @@ def _not_ended(entries: Sequence[JournalEntry], ended: Container[str]) -> Iterat
     for name, turn in turns.items():
         is_begun = not {entry.step for entry in turn} <= UNTOUCHED
         if name not in ended and is_begun:
-            yield name, str(turn[-1].wave), "not ended", str(ConfigState.UNKNOWN), f"its last step was {turn[-1].step}"
+            yield (
+                name,
+                str(turn[-1].wave),
+                "not ended",
+                states[ConfigState.UNKNOWN],
+                f"its last step was {turn[-1].step}",
+            )
         elif name not in ended:
-            yield name, "–", str(DeviceResult.NOT_STARTED), str(ConfigState.AS_BEFORE), ""
+            yield name, "–", str(DeviceResult.NOT_STARTED), states[ConfigState.AS_BEFORE], ""
 
 
 def _result(one: RunSummary) -> str:

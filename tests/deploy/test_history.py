@@ -69,6 +69,37 @@ def test_a_killed_run_lists_the_devices_it_had_started() -> None:
         assert listed(found)[0][-2:] == ("not finished", "")
 
 
+def test_a_rollback_lists_what_it_did_not_roll_back_as_such() -> None:
+    with scene() as found:
+        first = found.journal()
+        assert found.apply(first, limit=("leaf01", "leaf02", "leaf03")).exit_code == 0
+        found.devices["leaf02"].faults.append(Fault("open", "unreachable", 1000))
+        found.devices["leaf03"].faults.append(Fault("commit_config", "quiet", 1))
+        found.options = replace(found.options, max_fail=2)
+        back = found.journal()
+        found.undo(first, back)
+        said = table(back)
+        assert said["leaf01"] == ["1", "done", "earlier"]
+        assert said["leaf02"] == ["–", "unreachable", "not rolled back", "leaf02: cannot be reached"]
+        assert said["leaf03"][:3] == ["2", "reverted", "not rolled back"]
+
+
+def test_a_killed_rollback_lists_the_devices_it_had_started() -> None:
+    with scene() as found:
+        first = found.journal()
+        assert found.apply(first, limit=("leaf01", "leaf02", "leaf03")).exit_code == 0
+        found.strike = killing("leaf02")
+        back = found.journal()
+        with pytest.raises(Killed):
+            found.undo(first, back)
+        back.close()
+        assert table(back) == {
+            "leaf01": ["1", "done", "earlier"],
+            "leaf02": ["2", "not ended", "unknown", "its last step was commit"],
+            "leaf03": ["–", "not started", "not rolled back"],
+        }
+
+
 @pytest.mark.parametrize("operation", ["commit_config, done", "drain, done"])
 def test_an_unfinished_run_is_superseded_once_later_runs_have_changed_its_devices(operation: str) -> None:
     """But not while a device may still be drained."""
