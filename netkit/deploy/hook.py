@@ -7,6 +7,7 @@ import http
 import http.client
 import json
 import os
+import re
 import selectors
 import signal
 import ssl
@@ -39,6 +40,8 @@ MOST_REASON = 500
 TOUCHED = ("sessions", "links", "rails", "hosts", "gpus")
 MOST_STDERR_BYTES = 4096
 END_S, POLL_S = 5.0, 0.05
+LENGTH = re.compile(r"[0-9]{1,18}")
+"""A length that http.client does not take for a number is ignored by it, and a cut answer would count as complete."""
 
 
 class HookError(DeployError):
@@ -237,6 +240,11 @@ def _posted(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
         with opener.open(request, timeout=hook.timeout_s) as answer:
             if answer.status != http.HTTPStatus.OK:
                 raise _failed(f"answers with status {answer.status}")
+            lengths = sorted(set(answer.headers.get_all("Content-Length", [])))
+            if len(lengths) > 1 or not all(map(LENGTH.fullmatch, lengths)):
+                raise _failed(
+                    f"answers with Content-Length {', '.join(lengths)[:MOST_REASON]!r}, not a number of bytes"
+                )
             found: bytes = answer.read(MOST_ANSWER_BYTES + 1)
             is_cut_off = bool(answer.length) and len(found) <= MOST_ANSWER_BYTES
     except urllib.error.HTTPError as error:

@@ -261,6 +261,17 @@ def test_a_service_that_refuses_or_answers_garbage_or_too_much_refuses(tmp_path:
             assert "closes the connection in the middle of its answer" in refusal(settings, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "length", ["-5", "five", "+33", "3_3", "0x21", "33, 33", "", "9" * 5000, "33\r\nContent-Length: 5"]
+)
+def test_a_service_that_gives_no_proper_length_of_its_answer_refuses(tmp_path: Path, length: str) -> None:
+    with service() as found:
+        found.headers = {"Content-Length": length}
+        said = length.replace("\r\nContent-Length:", ",")[: hook.MOST_REASON]
+        wanted = f"the hook answers with Content-Length {said!r}, not a number of bytes, so nothing was changed"
+        assert wanted in refusal(HookSettings(url=found.url), tmp_path)
+
+
 def test_a_service_that_trickles_or_is_down_refuses(tmp_path: Path) -> None:
     with service() as found:
         found.trickle_s = 0.3
