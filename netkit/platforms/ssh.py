@@ -161,11 +161,12 @@ class SshLine:
         companion = _Companion(transport, self._question, self.target.timeout_s) if is_long else None
         exchange, title = _Exchange(limit_s, on_output, companion), name or command
         title = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
-        channel = None
+        channel, is_begun = None, False
         try:
-            channel = transport.open_session(timeout=limit_s)
+            channel = _opened(transport, limit_s)
             channel.settimeout(limit_s)
             channel.exec_command(command)
+            is_begun = True
             return exchange.run(channel, stdin)
         except TimeoutError:
             what = f"did not answer within {exchange.limit_s:g} s: {title}"
@@ -176,7 +177,11 @@ class SshLine:
         except _TooMuchError:
             raise CutShortError(self._problem(f"prints without end: {title}", "run it by hand")) from None
         except (OSError, EOFError, paramiko.SSHException):
-            raise self._lost() from None
+            transport.join(SLICE_S)  # a connection that ends closes its channels first
+            if not self.is_alive:
+                raise self._lost() from None
+            what = f"gives no exit code: {title}" if is_begun else f"refuses to run: {title}"
+            raise CutShortError(self._problem(what, "check its log and the load of its control CPU")) from None
         finally:
             for one in (channel, companion):
                 if one is not None:
@@ -267,6 +272,18 @@ class _Keepalive:
             self._transport._send_user_message(request)  # noqa: SLF001 (global_request would wait for the answer)
 
 
+def _opened(transport: paramiko.Transport, limit_s: float) -> Any:
+    """Open a channel; TimeoutError without an answer in time, which is another SSHException for paramiko."""
+    try:
+        return transport.open_session(timeout=limit_s)
+    except paramiko.ChannelException:
+        raise
+    except paramiko.SSHException:
+        if transport.is_active():
+            raise TimeoutError from None
+        raise
+
+
 class _Companion:
     """Short commands beside a long one, in channels of their own: a device that finishes none of them hangs."""
 
@@ -289,10 +306,12 @@ class _Companion:
         if self._channel is not None:
             raise _HungError
         try:
-            self._channel = self._transport.open_session(timeout=self._limit_s)
+            self._channel = _opened(self._transport, self._limit_s)
         except paramiko.ChannelException:  # one session too many, but an answer
             self._wait()
             return
+        except TimeoutError:
+            raise _HungError from None
         with contextlib.suppress(paramiko.SSHException):  # a command that is refused ends its channel
             self._channel.exec_command(self._command)
             self._channel.shutdown_write()

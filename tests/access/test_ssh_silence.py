@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import paramiko
 import pytest
+from paramiko.common import MSG_CHANNEL_OPEN
 
 from netkit.errors import AccessError
 from netkit.platforms.ssh import MOST_UNANSWERED, CutShortError, SshLine, SshTarget
@@ -51,11 +52,16 @@ class Switch(paramiko.ServerInterface):  # type: ignore[misc]  # paramiko ships 
     cut_at: str = ""
     """When the management network fails: at the `exec` request, while it gets its `input`, or after some `output`."""
     answer: str = ""
-    """What happens to questions meanwhile: they `end`, are `refused`, or by default hang."""
+    """What happens to questions meanwhile: they `end`, are `refused` or `ignored`, or by default hang."""
     keepalives: int = 0
     questions: list[str] = field(default_factory=list)
     cable: Cable | None = None
     has_begun: bool = False
+    on_cut: Callable[[], object] = bool
+
+    @property
+    def is_ignoring(self) -> bool:
+        return self.answer == "ignored" and self.has_begun
 
     def get_allowed_auths(self, username: str) -> str:  # noqa: ARG002 (of paramiko)
         return "password"
@@ -74,14 +80,14 @@ class Switch(paramiko.ServerInterface):  # type: ignore[misc]  # paramiko ships 
         return False
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
-        assert self.cable
         if command.decode() == LONG:
             self.has_begun = True
-            self.cable.is_cut = self.cut_at in {"exec", "input"}
+            if self.cut_at in {"exec", "input"}:
+                self._cut()
             threading.Thread(target=self._begin, args=(channel,), daemon=True).start()
         else:
             self.questions.append(command.decode())
-            if self.answer == "end":
+            if self.answer in {"end", "killed"}:
                 threading.Thread(target=self._end, args=(channel,), daemon=True).start()
         return True
 
@@ -92,20 +98,24 @@ class Switch(paramiko.ServerInterface):  # type: ignore[misc]  # paramiko ships 
     def _run(self, channel: paramiko.Channel) -> None:
         channel.sendall(b"started\n")
         if self.cut_at == "output":
-            assert self.cable
-            self.cable.is_cut = True
+            self._cut()
         while not channel.closed:
             if self.answer and len(self.questions) > ANSWERED:
                 channel.sendall(b"applied\n")
                 self._end(channel)
             threading.Event().wait(0.05)
 
-    @staticmethod
-    def _end(channel: paramiko.Channel) -> None:
+    def _cut(self) -> None:
+        assert self.cable
+        self.cable.is_cut = True
+        self.on_cut()
+
+    def _end(self, channel: paramiko.Channel) -> None:
         """End a command once its caller knows that it was begun, and has no input left."""
         while channel.recv(1 << 16):
             pass
-        channel.send_exit_status(0)
+        if self.answer != "killed":
+            channel.send_exit_status(0)
         channel.close()
 
 
@@ -136,6 +146,9 @@ def serve(switch: Switch, listener: socket.socket, key: paramiko.PKey) -> None:
         switch.cable = Cable(line)
         transport = paramiko.Transport(switch.cable)
         transport.add_server_key(key)
+        table = transport._handler_table  # noqa: SLF001 (a server that answers all but this)
+        opened = table[MSG_CHANNEL_OPEN]
+        table[MSG_CHANNEL_OPEN] = lambda message: None if switch.is_ignoring else opened(message)
         transport.start_server(threading.Event(), switch)
 
     threading.Thread(target=answer, daemon=True).start()
@@ -183,6 +196,35 @@ def test_a_device_that_finishes_no_command_hangs(
     assert problem.message == f"leaf01: hangs: nothing else is answered within 3 s either, during: {LONG}"
     assert problem.remedy == "check its log and its disk, or restart it"
     assert switch.questions == ["{ nv config revision; } </dev/null >/dev/null 2>&1"]
+
+
+def test_a_device_that_begins_no_other_command_hangs(
+    listener: socket.socket, key: paramiko.PKey, target: SshTarget
+) -> None:
+    serve(Switch(answer="ignored"), listener, key)
+    with closing(SshLine(target)) as line:
+        line.open()
+        with pytest.raises(CutShortError, match=f"leaf01: hangs: nothing else is answered within 3 s .*: {LONG}"):
+            line.run(LONG, LONGEST_S)
+        with pytest.raises(CutShortError, match="leaf01: did not answer within 1 s: date"):
+            line.run("date", 1.0)
+        assert line.is_alive
+
+
+def test_a_command_without_a_result_is_no_lost_connection(
+    listener: socket.socket, key: paramiko.PKey, target: SshTarget
+) -> None:
+    switch = Switch()
+    serve(switch, listener, key)
+    with closing(SshLine(target)) as line:
+        line.open()
+        switch.answer = "killed"
+        with pytest.raises(CutShortError, match="leaf01: gives no exit code: date"):
+            line.run("date")
+        switch.answer, switch.has_begun = "refused", True
+        with pytest.raises(CutShortError, match="leaf01: refuses to run: date"):
+            line.run("date")
+        assert line.is_alive
 
 
 @pytest.mark.parametrize("answer", ["end", "refused"])
