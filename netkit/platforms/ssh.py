@@ -25,6 +25,7 @@ import paramiko
 from netmiko import log as netmiko_log
 from netmiko.base_connection import BaseConnection
 from paramiko.common import cMSG_GLOBAL_REQUEST
+from paramiko.packet import NeedRekeyException
 from paramiko.pkey import UnknownKeyType
 
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
@@ -40,8 +41,6 @@ CHUNK_BYTES = 1 << 16
 SLICE_S = 1.0
 MOST_UNANSWERED = 3
 """Requests in a row without any answer, after which a connection is lost."""
-ALWAYS_S = -1e12
-"""An interval of keepalives that has always passed, by paramiko's clock, which can be set."""
 QUESTION = ":"
 """A command that any device answers that can still start one."""
 LONGEST_TITLE = 60
@@ -235,8 +234,9 @@ class _HungError(Exception):
 class _Keepalive:
     """Ends a connection whose other end no longer answers, like ServerAliveInterval and ServerAliveCountMax of OpenSSH.
 
-    paramiko's own keepalive, which netmiko uses, wants no answer, and none of its waits for the answer to a request to
-    run a command has a limit. Runs in the transport's thread; the end of the transport ends all waits.
+    paramiko's own keepalive, which netmiko uses, wants no answer and pauses from the moment new keys are due until they
+    are there, and none of its waits for the answer to a request to run a command has a limit. Runs in the transport's
+    thread; the end of the transport ends all waits.
     """
 
     def __init__(self, transport: paramiko.Transport, limit_s: float) -> None:
@@ -246,10 +246,14 @@ class _Keepalive:
         packetizer = transport.packetizer
         self._read = packetizer.read_message
         packetizer.read_message = self._read_message
-        packetizer.set_keepalive(ALWAYS_S, self._check)
+        packetizer._check_keepalive = self._check  # noqa: SLF001 (set_keepalive: see above; and by a clock that can be set)
 
     def _read_message(self) -> Any:
-        message = self._read()
+        try:
+            message = self._read()
+        except NeedRekeyException:  # nothing arrives
+            self._check()
+            raise
         self._unanswered, self._due_s = 0, time.monotonic() + self._pause_s
         return message
 

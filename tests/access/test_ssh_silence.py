@@ -227,6 +227,34 @@ def test_a_command_without_a_result_is_no_lost_connection(
         assert line.is_alive
 
 
+def transport_of(line: SshLine) -> Any:
+    assert line._session  # noqa: SLF001 (what happens to its keys cannot be seen elsewhere)
+    return line._session.transport  # noqa: SLF001
+
+
+@pytest.mark.parametrize("moment", ["exec", "input", "output"])
+def test_a_connection_that_dies_when_new_keys_are_due_is_lost(
+    moment: str, listener: socket.socket, key: paramiko.PKey, target: SshTarget
+) -> None:
+    switch = Switch(cut_at=moment)
+    serve(switch, listener, key)
+    with closing(SshLine(target)) as line:
+        line.open()
+        switch.on_cut = transport_of(line).packetizer._trigger_rekey  # noqa: SLF001 (after 512 MB it does so itself)
+        with pytest.raises(AccessError, match="leaf01: gives no sign of life for 3 s"):
+            line.run(LONG, LONGEST_S, INPUT if moment == "input" else "")
+
+
+def test_new_keys_do_not_disturb_a_command(listener: socket.socket, key: paramiko.PKey, target: SshTarget) -> None:
+    serve(Switch(answer="end"), listener, key)
+    with closing(SshLine(target)) as line:
+        line.open()
+        transport = transport_of(line)
+        transport.packetizer.REKEY_BYTES = len(INPUT) // 4
+        assert line.run("date", stdin=INPUT).exit_code == 0
+        assert transport.session_id != transport.H  # that of the first keys
+
+
 @pytest.mark.parametrize("answer", ["end", "refused"])
 def test_a_slow_device_that_answers_keeps_its_time(
     answer: str, listener: socket.socket, key: paramiko.PKey, target: SshTarget
