@@ -14,6 +14,7 @@ from typing import TypeVar, get_args
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
+from netkit.plan.lost_pairs import Rows, at_any_address, either, lost_of, named_loss, renumbered
 from netkit.plan.model import (
     Bridge,
     Detour,
@@ -26,16 +27,7 @@ from netkit.plan.model import (
     Step,
 )
 from netkit.plan.outside import outside
-from netkit.plan.retain import (
-    Rows,
-    at_any_address,
-    either,
-    lost_of,
-    named_loss,
-    renumbered,
-    to_keep,
-    with_kept,
-)
+from netkit.plan.retain import to_keep, with_kept
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import Aggregate, HostRoutes, RetainedRouting, Router

@@ -2,27 +2,26 @@
 
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import yaml
 
-from netkit.plan.model import Detour, DetourKind, ReachabilityLoss
+from netkit.plan.model import Detour, DetourKind
 from netkit.platforms.change import Change
-from netkit.platforms.compare import ConfigComparison, ConfigModel, apply, natural
+from netkit.platforms.compare import ConfigComparison, ConfigModel, apply
 from netkit.platforms.config import Files, Path
 from netkit.platforms.routing import Clause, PrefixListEntry, RetainedRouting, Router, is_within
 from netkit.platforms.secrets import SECRET, holds_secret
-from netkit.routing.address import AddressGroup, NicTables
 
 KIND = re.compile(r"[A-Za-z]+")
 """The name of a port without its number."""
 CAGE = re.compile(r"[A-Za-z]+\d+")
 SPLITS = ("lanes", "speed", "brkout_mode")
 """Settings of a port that change with the breakout of its cage."""
+NamedPorts = Mapping[Path, frozenset[str]]
+"""The ports that a path names."""
 
 
 def to_keep(running: Router, intended: Router, ports: Collection[str]) -> RetainedRouting:
@@ -72,46 +71,57 @@ def detours(
     if model.router is None or model.keeping is None:
         return
     was, now = ({side.interface: side.remote_asn for side in one.sessions} for one in (running, intended))
-    ending = was.keys() - now.keys()
+    ending, coming = was.keys() - now.keys(), now.keys() - was.keys()
     moving = {port: now[port] for port in was.keys() & now.keys() if was[port] != now[port]}
-    renumbering: set[Change] = set()
-    if running.asn and intended.asn and running.asn != intended.asn:
-        renumbering = {one for one in found.changes if _replaces(one, running.asn, intended.asn)}
-    if not ending and not moving and not renumbering:
+    renumbering = {one for one in found.changes if _replaces(one, running.asn, intended.asn)}
+    if not (ending or moving or renumbering) or _is_split_anew(found.changes, ending, coming):
         return
-    if _is_split_anew(found.changes, ending, now.keys() - was.keys()):
-        return
-    named, staying = _named_ports([one.path for one in found.changes], {*was, *now}), set[str]()
-    if ending:
-        staying = {name for names in _named_ports(found.intended, {*was, *now}).values() for name in names}
-    ended = {
-        one
-        for one in found.changes
-        if (names := named[one.path]) & ending or (ending and names and one.is_removal and not names & staying)
-    }
+    named = _named_ports([one.path for one in found.changes], {*was, *now})
+    ended = set(_ending(found, named, ending, {*was, *now}))
+    moved = [one for one in found.changes if named[one.path] & moving.keys()]
     open_to_any: dict[Path, str] = {}
-    moved = {one for one in found.changes if named[one.path] & moving.keys()}
-    for change in (one for one in found.changes if one in moved):
+    for change in moved:
         for port in sorted(named[change.path] & moving.keys()):
             open_to_any |= model.any_as(change.path, change.intended or "", moving[port])
     ways: tuple[tuple[DetourKind, set[Change], dict[Path, str]], ...] = (
         ("sessions stay", ended, {}),
-        ("sessions come", ended | renumbering | moved, {}),
+        ("sessions come", ended | renumbering | {*moved}, {}),
         ("any AS", ended | (renumbering if is_spine else set()), open_to_any),
     )
-    places = {path: place for place, path in enumerate(found.whole)}
     seen = [apply(found.whole, ()), apply(found.whole, found.changes)]
     for kind, later, replaced in ways:
         config = apply(found.whole, (one for one in found.changes if one not in later)) | replaced
         is_secret = holds_secret({one.path: one.running or "" for one in later})  # it could not be written again
         router = model.router(config)
-        networks = [address.network for one in (router, router.v6) if one for _, address in one.addresses]
-        if config not in seen and not is_secret and len({*networks}) == len(networks):
+        if config not in seen and not is_secret and not _has_network_twice(router):
             seen.append(config)
-            # In the order of the running configuration: FRR takes no description of a neighbor that it does not know.
-            kept = sorted((one for one in found.changes if one in later), key=lambda one: places.get(one.path, 0))
-            entries = {one.path: one.running for one in kept}
-            yield Detour(kind, tuple((entries | replaced).items()), router)
+            yield Detour(kind, tuple((_kept(found, later) | replaced).items()), router)
+
+
+def _ending(found: ConfigComparison, named: NamedPorts, ending: set[str], ports: set[str]) -> Iterator[Change]:
+    """Yield the changes that remove the ports of ending sessions."""
+    if not ending:
+        return
+    staying = {name for names in _named_ports(found.intended, ports).values() for name in names}
+    for change in found.changes:
+        names = named[change.path]
+        if names & ending or (names and change.is_removal and not names & staying):
+            yield change
+
+
+def _kept(found: ConfigComparison, later: Collection[Change]) -> dict[Path, str | None]:
+    """What runs now in the place of changes that come later.
+
+    In the order of the running configuration: FRR takes no description of a neighbor that it does not know.
+    """
+    places = {path: place for place, path in enumerate(found.whole)}
+    kept = sorted((one for one in found.changes if one in later), key=lambda one: places.get(one.path, 0))
+    return {one.path: one.running for one in kept}
+
+
+def _has_network_twice(router: Router) -> bool:
+    networks = [address.network for one in (router, router.v6) if one for _, address in one.addresses]
+    return len({*networks}) < len(networks)
 
 
 def with_entries(model: ConfigModel, files: Files, entries: Iterable[tuple[Path, str | None]]) -> Files | None:
@@ -163,8 +173,7 @@ def _unmasked(tree: Any, original: Any) -> Any:
     return original if tree == SECRET and isinstance(original, str) else tree
 
 
-def _named_ports(paths: Iterable[Path], ports: Iterable[str]) -> dict[Path, frozenset[str]]:
-    """Paths with the ports that they name."""
+def _named_ports(paths: Iterable[Path], ports: Iterable[str]) -> NamedPorts:
     kinds = sorted({match[0] for port in ports if (match := KIND.match(port))})
     pattern = re.compile(rf"(?<![\w/])(?:{'|'.join(kinds)})\d[\w/.]*" if kinds else "(?!)")
     return {path: frozenset(pattern.findall(" ".join(path))) for path in paths}
@@ -177,8 +186,9 @@ def _is_split_anew(changes: Iterable[Change], ending: Iterable[str], coming: Ite
 
 
 def _replaces(change: Change, old: int, new: int) -> bool:
-    """Whether a change replaces one AS number by another."""
-    return change.running == str(old) and change.intended == str(new) and "remote-as" not in change.path[-1]
+    """Whether a change replaces the AS number of a switch."""
+    is_number = (change.running, change.intended) == (str(old), str(new)) and "remote-as" not in change.path[-1]
+    return is_number and bool(old and new)
 
 
 def with_kept(intended: Router, kept: RetainedRouting) -> Router:
@@ -236,145 +246,3 @@ def _allows(one: PrefixListEntry, other: PrefixListEntry) -> bool:
     """Whether a rule permits everything that another one does."""
     is_wide = one.shortest <= other.shortest and other.longest <= one.longest
     return one.is_permit and is_wide and is_within(other.prefix, one.prefix)
-
-
-Rows = tuple[int, ...]
-"""For each group the groups that it reaches, as bits."""
-
-
-def named_loss(groups: Sequence[AddressGroup], lost: Rows) -> ReachabilityLoss:
-    """How a plan names pairs of groups; each row has the other end's bit.
-
-    NICs that lose each other in both families are one pair.
-    """
-    of_ipv6 = [group.nics[0].address.version == 6 for group in groups]
-    is_only_ipv6 = all(is_own for is_own, row in zip(of_ipv6, lost, strict=True) if row)
-    if any(of_ipv6) and any(lost):
-        groups, lost = _once_each(groups, lost)
-    hosts = [Counter(nic.host for nic in group.nics) for group in groups]
-    rails = [{nic.interface for nic in group.nics} for group in groups]
-    by_host: dict[str, int] = {}
-    by_rail: dict[str, int] = {}
-    by_size: dict[int, int] = {}
-    for index, own in enumerate(hosts):
-        by_size[own.total()] = by_size.get(own.total(), 0) | 1 << index
-        for rail in rails[index]:
-            by_rail[rail] = by_rail.get(rail, 0) | 1 << index
-        for host in own:
-            by_host[host] = by_host.get(host, 0) | 1 << index
-    ends = 0
-    known: dict[int, tuple[int, list[str]]] = {}
-    touched: set[str] = set()
-    rail_pairs: set[tuple[str, str]] = set()
-    for index, (own, row) in enumerate(zip(hosts, lost, strict=True)):
-        if not row:
-            continue
-        if row not in known:
-            size = sum(size * (row & members).bit_count() for size, members in by_size.items())
-            known[row] = size, [rail for rail, members in by_rail.items() if members & row]
-        size, far = known[row]
-        # A host reaches itself without the fabric.
-        at_home = sum(count * hosts[other][host] for host, count in own.items() for other in _bits(row & by_host[host]))
-        if found := own.total() * size - at_home:
-            ends += found
-            touched |= own.keys()
-            rail_pairs |= {(min(pair), max(pair)) for pair in product(rails[index], far)}
-    names = sorted(touched, key=lambda one: natural((one,)))
-    on = sorted({rail for pair in rail_pairs for rail in pair})
-    pairs = ends // 2
-    is_only_ipv6 = is_only_ipv6 and pairs > 0
-    return ReachabilityLoss(pairs, tuple(names), tuple(on), 0, tuple(sorted(rail_pairs)), is_only_ipv6=is_only_ipv6)
-
-
-def _once_each(groups: Sequence[AddressGroup], lost: Rows) -> tuple[Sequence[AddressGroup], Rows]:
-    """Groups that have each NIC once, whatever its addresses, and the pairs of them in which any of those are lost."""
-    nics = {(nic.host, nic.interface): nic for group in groups for nic in group.nics}
-    places = dict.fromkeys(nics, 0)
-    for index, group in enumerate(groups):
-        for nic in group.nics:
-            places[nic.host, nic.interface] |= 1 << index
-    found: dict[int, list[NicTables]] = {}
-    for key, place in places.items():
-        found.setdefault(place, []).append(nics[key])
-    known: dict[int, int] = {0: 0}
-    rows = []
-    for place in found:
-        row = 0
-        for index in _bits(place):
-            row |= lost[index]
-        if row not in known:
-            known[row] = sum(1 << number for number, other in enumerate(found) if row & other)
-        rows.append(known[row])
-    return [AddressGroup(tuple(members)) for members in found.values()], tuple(rows)
-
-
-def lost_of(wanted: Rows, has: Rows) -> Rows:
-    """The pairs of groups that should reach each other, and do not; both have pairs as rows of either end."""
-    alike: dict[int, int] = {}
-    lost = (one & ~other for one, other in zip(wanted, has, strict=True))
-    return tuple(alike.setdefault(row, row) for row in lost)
-
-
-def either(one: Rows, other: Rows) -> Rows:
-    return tuple(map(int.__or__, one, other))
-
-
-def renumbered(groups: Sequence[AddressGroup]) -> tuple[tuple[int, int], ...]:
-    """Where hosts change their addresses: (distance, groups), the latter with the same NICs as that many groups before.
-
-    An address of the other family is not another address. A bit stands for each group. With one distance for many
-    groups, rows are shifted as a whole.
-    """
-    first: dict[tuple[str, str, int], int] = {}
-    found: dict[int, int] = {}
-    for index, group in enumerate(groups):
-        for nic in group.nics:
-            if distance := index - first.setdefault((nic.host, nic.interface, nic.address.version), index):
-                found[distance] = found.get(distance, 0) | 1 << index
-    return tuple(sorted(found.items()))
-
-
-def at_any_address(rows: Sequence[int], alike: Iterable[tuple[int, int]]) -> Rows:
-    """Which NICs reach each other at any of their addresses; those with several count in their first group only.
-
-    `alike` is what `renumbered` found. Pairs reach each other in both directions.
-    """
-    shifts = tuple(alike)
-    doubles = 0
-    for _, members in shifts:
-        doubles |= members
-    known: dict[int, int] = {}
-    found = list(mutual(rows))
-    for index, row in enumerate(found):
-        if row not in known:
-            known[row] = row & ~doubles
-            for distance, members in shifts:
-                known[row] |= (row & members) >> distance
-        found[index] = known[row]
-    for distance, members in shifts:
-        for index in _bits(members):
-            found[index - distance] |= found[index]
-    return tuple(0 if doubles >> index & 1 else row for index, row in enumerate(found))
-
-
-def mutual(rows: Sequence[int]) -> Rows:
-    """For each group those that it reaches and that reach it. Many groups have the same row."""
-    alike: dict[int, int] = {}
-    for index, row in enumerate(rows):
-        alike[row] = alike.get(row, 0) | 1 << index
-    members = [alike[row] for row in alike]
-    # Columns of the distinct rows as text: Python turns a table of characters around faster than bits.
-    digits = [format(row, f"0{len(rows)}b")[::-1] for row in alike]
-    columns: dict[tuple[str, ...], int] = {}
-    found = []
-    for row, column in zip(rows, zip(*digits, strict=True), strict=True):
-        if column not in columns:
-            columns[column] = sum(mask for mask, digit in zip(members, column, strict=True) if digit == "1")
-        found.append(row & columns[column])
-    return tuple(found)
-
-
-def _bits(row: int) -> Iterator[int]:
-    while row:
-        yield (row & -row).bit_length() - 1
-        row &= row - 1

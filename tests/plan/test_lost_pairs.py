@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement, product
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netkit.plan.lost_pairs import lost_of, mutual, named_loss
 from netkit.plan.model import ReachabilityLoss
-from netkit.plan.retain import lost_of, mutual, named_loss
 from netkit.routing.address import AddressGroup, NicTables
 
 NICS = st.builds(
