@@ -210,54 +210,68 @@ def plan_rollback(
     rollback has started on since, are read. The order takes all others as `read_others` reads them, else as the
     journals know them, else as they are intended; switches that it could not read may carry nothing.
     """
-    outcome, orders = undone.outcome(), undone.orders()
+    orders = undone.orders()
+    changed = _changed(undone, orders)
+    before = {name: _files(running) for name, (_, running) in changed.items()}
+    owner = {name: (orders.owner or orders.intended)[name] for name in changed}
+    current: dict[str, Running | Unreachable] = {
+        name: _left_running(orders, fabric, outcome, running) for name, (outcome, running) in changed.items()
+    }
+    gone_back = undone.gone_back()
+    in_doubt = [name for name, (one, _) in changed.items() if _left(one) is ConfigState.UNKNOWN or name in gone_back]
+    planned = {one.name: one for one in orders.plan.devices}
+
+    def read(name: str) -> Running | Unreachable:
+        return _read_running(connect, undone.run, changed[name][0], Task(planned[name], before[name]))
+
+    current |= each(threads(orders.options.parallel), in_doubt, read)
+    whole = planning.make(fabric, current, before, owner=owner, is_part=True)
+    chosen = limit(whole)
+    names = set(changed) if chosen is None else set(chosen)
+    names_here = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
+    others = _others(undone, tuple(name for name in names_here if name not in changed), read_others)
+    return planning.limited(fabric, whole, names, planning.sides_of(current, before, owner), others), before, owner
+
+
+def _changed(undone: Journal, orders: Orders) -> dict[str, tuple[DeviceOutcome, Running]]:
+    """What a run changed: the outcome of each device, and what it ran before."""
+    outcome = undone.outcome()
     if outcome is None:
         raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit rollback {undone.run} ends it first"))
-    states = {one.device: _left(one) for one in outcome.devices if one.state is not ConfigState.AS_BEFORE}
-    planned = {one.name: one for one in orders.plan.devices}
-    known = {*planned, *(one.name for one in orders.plan.unreachable)}
-    if unknown := [name for name in states if name not in known]:
+    planned = {one.name for one in orders.plan.devices}
+    known = planned | {one.name for one in orders.plan.unreachable}
+    files_of_run = {"intended.json": orders.intended, "owner.json": orders.owner or orders.intended}
+    changed = [one for one in outcome.devices if one.state is not ConfigState.AS_BEFORE]
+    if unknown := [one.device for one in changed if one.device not in known]:
         raise DeployError(
             Problem(f"run {undone.run}: {unknown[0]!r} is not a device of its plan", "its files are damaged")
         )
-    found = {name: running for name in states if name in planned and (running := undone.before(name)) is not None}
-    for one in outcome.devices:
-        if one.wave and one.device in states and one.device not in found:
+    found: dict[str, tuple[DeviceOutcome, Running]] = {}
+    for one in changed:
+        before = undone.before(one.device) if one.device in planned else None
+        if before is None and one.wave:
             file = str(undone.folder / BEFORE / f"{one.device}.json")
             raise DeployError(Problem("is missing: what the device ran before the run", "it is damaged", file=file))
-    for file, files in (("intended.json", orders.intended), ("owner.json", orders.owner or orders.intended)):
-        if not found.keys() <= files.keys():
-            raise DeployError(
-                Problem("lacks a device that the run changed", "it is damaged", file=str(undone.folder / file))
-            )
+        if before is None:
+            continue
+        for file, files in files_of_run.items():
+            if one.device not in files:
+                raise DeployError(
+                    Problem("lacks a device that the run changed", "it is damaged", file=str(undone.folder / file))
+                )
+        found[one.device] = one, before
     if not found:
         raise DeployError(Problem(f"run {undone.run} changed nothing that could be rolled back", "netkit history"))
-    before = {name: _files(running) for name, running in found.items()}
-    bridged = {bridge.device: bridge.kept for bridge in orders.plan.bridges}
-    current: dict[str, Running | Unreachable] = {}
-    for name, running in found.items():
-        ran = orders.intended[name]
-        if states[name] is ConfigState.BOTH:
-            ran = planning.keeping(fabric, name, ran, bridged[name])
-        current[name] = Running({file: ran.get(file) for file in running.files}, running.version)
-    gone_back = undone.gone_back()
-    left = {
-        one.device: one
-        for one in outcome.devices
-        if one.device in found and (states[one.device] is ConfigState.UNKNOWN or one.device in gone_back)
-    }
+    return found
 
-    def read(name: str) -> Running | Unreachable:
-        return _read_running(connect, undone.run, left[name], Task(planned[name], before[name]))
 
-    current |= each(threads(orders.options.parallel), left, read)
-    owner = {name: (orders.owner or orders.intended)[name] for name in found}
-    whole = planning.make(fabric, current, before, owner=owner, is_part=True)
-    chosen = limit(whole)
-    names = set(found) if chosen is None else set(chosen)
-    names_here = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
-    others = _others(undone, tuple(name for name in names_here if name not in found), read_others)
-    return planning.limited(fabric, whole, names, planning.sides_of(current, before, owner), others), before, owner
+def _left_running(orders: Orders, fabric: Fabric, left: DeviceOutcome, before: Running) -> Running:
+    """What a device runs if a run left it as its outcome says."""
+    files = orders.intended[left.device]
+    if _left(left) is ConfigState.BOTH:
+        kept = next(bridge.kept for bridge in orders.plan.bridges if bridge.device == left.device)
+        files = planning.keeping(fabric, left.device, files, kept)
+    return Running({file: files.get(file) for file in before.files}, before.version)
 
 
 def _others(undone: Journal, names: tuple[str, ...], read: ReadOthers) -> planning.ReadBeside:
