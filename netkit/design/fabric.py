@@ -701,6 +701,11 @@ class Fabric:
         return found
 
     @cached_property
+    def host_ports(self) -> Mapping[str, tuple[Port, ...]]:
+        """Leaf → its ports towards hosts: each of its hosts asks which of them is its own."""
+        return {leaf.name: leaf.host_ports for leaf in self.tier("leaf")}
+
+    @cached_property
     def joined_leaves(self) -> dict[tuple[str, str], bool]:
         """What `layout.is_joined` has found out: each of the NICs of a leaf asks for the same."""
         return {}

@@ -19,10 +19,10 @@ def probe_sizes(host: Host) -> tuple[int, ...]:
 
 
 def _far_ends(fabric: Fabric, host: Host, nic: Nic) -> Iterator[Nic]:
-    leaf = fabric.switch(nic.leaf)
-    position = next((number for number, port in enumerate(leaf.host_ports) if port.name == nic.leaf_port), 0)
+    leaf, own_ports = fabric.switch(nic.leaf), fabric.host_ports[nic.leaf]
+    position = next((number for number, port in enumerate(own_ports) if port.name == nic.leaf_port), 0)
     for far in (leaf, *_leaves(fabric, leaf)):
-        ports = far.host_ports
+        ports = fabric.host_ports[far.name]
         if ports and is_joined(fabric, leaf, far):
             # A host's own other rail is reached inside the host: within a unit, take the next host.
             port = ports[(position + (far.unit == leaf.unit)) % len(ports)]

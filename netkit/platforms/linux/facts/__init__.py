@@ -20,15 +20,15 @@ DISK = disk.view("/usr/local/sbin")
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
     """Build the views of a host; costly ones expose more than quick ones, so they come first."""
-    return (*(_costly(subject) if subject.nics else ()), *_quick(subject))
+    files = command.files(subject)
+    return (*(_costly(subject, files) if subject.nics else ()), *_quick(subject, files))
 
 
 def _view(commands: tuple[str, ...], parse_: Callable[..., Facts], *names: str, is_costly: bool = False) -> View:
     return View(commands, frozenset(names), parse_, is_costly)
 
 
-def _quick(subject: ViewSubject) -> Iterator[View]:
-    files = command.files(subject)
+def _quick(subject: ViewSubject, files: str) -> Iterator[View]:
     yield _view((files,), lambda text: Facts(system=system(parse(text))), "system")
     yield DISK
     yield _view((command.LLDP,), lambda text: Facts(neighbors=interface.neighbors(text)), "neighbors")
@@ -62,7 +62,7 @@ def _of_nics(subject: ViewSubject, files: str) -> Iterator[View]:
     yield _view((command.counts(subject), command.statistics(subject), fec), read_counters, "counters")
 
 
-def _costly(subject: ViewSubject) -> Iterator[View]:
+def _costly(subject: ViewSubject, files: str) -> Iterator[View]:
     links = tuple(command.mlxlink(one) for one in subject.nics)
     kept = tuple(command.firmware(one) for one in subject.nics)
     fec, module = command.fec(subject), command.module(subject)
@@ -73,9 +73,9 @@ def _costly(subject: ViewSubject) -> Iterator[View]:
         return Facts(counters=interface.bins(found))
 
     yield _view(links, read_bins, "counters", is_costly=True)
-    shown = (command.files(subject), command.ADDRESSES, fec, command.link_up(subject))
+    shown = (files, command.ADDRESSES, fec, command.link_up(subject))
     yield _view(shown, lambda *texts: _interfaces(subject, *texts), "interfaces", is_costly=True)
-    about = (command.files(subject), command.LSPCI, command.DEVINFO, *kept)
+    about = (files, command.LSPCI, command.DEVINFO, *kept)
     yield _view(about, lambda *texts: _nics(subject, *texts), "nics", is_costly=True)
     sent = probe.asked(subject)
     if sent:

@@ -11,6 +11,7 @@ from netkit.facts.device import Interface, Lag, Neighbor
 from netkit.facts.host import DefaultRoute, Lookup
 from netkit.platforms.linux.facts.reading import (
     CLASS,
+    MOST,
     RECENT,
     Card,
     Tree,
@@ -357,15 +358,13 @@ def counters(tree: Tree, cards: Sequence[Card], statistics: str, fec: str) -> Co
     return table.counters or Absent("neither sysfs nor ethtool shows counters of any NIC")
 
 
+COUNT = re.compile(r"^([^:\n]+):[ \t]*([0-9]{1,20})[ \t\r]*$", re.MULTILINE)
+
+
 def counts(text: str) -> dict[str, int]:
     """Parse rows of `name: count`; the total comes first where there are counts by lane."""
-    found: dict[str, int] = {}
-    for line in plain(text).splitlines():
-        name, _, value = line.partition(":")
-        count = whole(value)
-        if count is not None and (key := name.strip()) and key not in found:
-            found[key] = count
-    return found
+    rows = reversed(COUNT.findall(plain(text)))  # of rows with the same name, the first one counts
+    return {key: count for name, digits in rows if (key := name.strip()) and (count := int(digits)) < MOST}
 
 
 def _files(tree: Tree, folder: str, names: Iterable[str]) -> dict[str, int]:
