@@ -4,7 +4,7 @@ import importlib
 import logging
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
@@ -75,6 +75,13 @@ def prepare() -> None:
             prepare_package("napalm.base")
             prepare_package("napalm.base.helpers")
             importlib.import_module("napalm.base.base")  # now, before several threads import it
+
+
+def load(platforms: Iterable[str]) -> None:
+    """Import the drivers of platforms now, for processes to inherit."""
+    prepare()
+    for name in platforms:
+        registry.part(name, "driver")
 
 
 def _connect_handler(*arguments: Any, **named: Any) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from netkit.access.known_hosts import known_certificates
+from netkit.access.certificates import known_certificates
 from netkit.access.secrets import read
 from netkit.access.settings import AccessSettings, Endpoint, GnmiAccess, GnmiEndpoint, PlatformAccess, SecretSource
 from netkit.design.fabric import Fabric, Host, Switch

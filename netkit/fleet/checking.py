@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from netkit import __version__
 from netkit import plan as planning
+from netkit.access import connect
 from netkit.design import Fabric
 from netkit.design.select import Device
 from netkit.errors import NetkitError, Problem
@@ -285,6 +286,7 @@ def prepare(fabric: Fabric) -> None:
         _adapter(kind)
     _sample_adapter()
     _ = fabric.far_ends, fabric.speeds_gbps
+    connect.load(dict.fromkeys(device.platform for device in (*fabric.switches, *fabric.hosts)))
 
 
 def answered(

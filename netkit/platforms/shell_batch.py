@@ -18,10 +18,8 @@ from itertools import accumulate, zip_longest
 
 from netkit.errors import AccessError
 from netkit.platforms.ssh import CutShortError, Done, SshLine
-from netkit.platforms.view import ENDLESS, EXITED, Reply
+from netkit.platforms.view import ENDLESS, EXITED, SHARE, Reply
 
-SHARE = 3
-"""One command may use this fraction of the time limit."""
 LEAST_S = 2
 TIMED_OUT = (124, 137)
 LONGEST_REASON = 200

@@ -16,6 +16,8 @@ EXITED = "exit code"
 """Prefix of the failure of a command that exited with an error."""
 ENDLESS = "does not end"
 """The failure of a command that ran into its timeout."""
+SHARE = 3
+"""One command may use this fraction of the time limit of a device, so that a slow one does not hold up the rest."""
 
 
 @dataclass(frozen=True, slots=True)

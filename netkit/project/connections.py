@@ -13,8 +13,7 @@ from netkit.access.source import NATIVE, Origin, origin, viewer
 from netkit.errors import AccessError, LabError, Problem, UsageError
 from netkit.lab.folder import lab_folder
 from netkit.platforms.driver import Driver
-from netkit.platforms.shell_batch import SHARE
-from netkit.platforms.view import Viewer
+from netkit.platforms.view import SHARE, Viewer
 from netkit.project.project import PLAYBOOKS, Project, beside
 
 

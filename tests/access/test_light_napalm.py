@@ -56,3 +56,14 @@ def test_several_threads_may_import_drivers_at_once() -> None:
         "[one.start() for one in all_]; [one.join(100) for one in all_]; print(any(one.is_alive() for one in all_))"
     )
     assert said(code) == "False"
+
+
+def test_a_coordinator_of_a_fleet_imports_no_ssh() -> None:
+    code = "import sys, netkit.fleet.checking; print({'paramiko', 'netmiko', 'napalm'} & sys.modules.keys() or 'none')"
+    assert said(code) == "none"
+
+
+def test_drivers_are_imported_beforehand() -> None:
+    code = "import sys; from netkit.access.connect import load; load(['eos', 'linux']); "
+    found = said(code + "print([name for name in sys.modules if name.endswith('.driver') or name == 'napalm.junos'])")
+    assert found == "['netkit.platforms.driver', 'netkit.platforms.eos.driver', 'netkit.platforms.linux.driver']"

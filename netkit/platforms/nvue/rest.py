@@ -21,7 +21,7 @@ from netkit.platforms.nvue.facts.routing import IN_NVUE
 from netkit.platforms.nvue.patch import COMMANDS, NvuePatch, Tree, document_in
 from netkit.platforms.nvue.transport import ConfirmedState
 from netkit.platforms.ssh import UNREACHABLE, SshTarget
-from netkit.platforms.view import ENDLESS, EXITED, Reply
+from netkit.platforms.view import ENDLESS, EXITED, SHARE, Reply
 
 ROOT = "/nvue_v1"
 BUSY = frozenset({500, 502, 503, 504})
@@ -342,11 +342,6 @@ def _halves(found: Any) -> tuple[Tree, Tree]:
 SHOW = re.compile(r"nv show (?P<path>[^-]\S*(?: [^-]\S*)*?)(?P<options>(?: --\S+)*) -o json")
 ASPECT = re.compile(r"interface (lldp|qos-[a-z-]+)")
 INCLUDE = "include="
-SHARE = 3
-"""One command may use a third of the time limit, so that a slow one does not hold up the rest.
-
-A switch on which as many of them in a row do not end is left, as over SSH after the time limit.
-"""
 LEAST_S = 2.0
 REFUSED = f"{EXITED} 1: "
 """The failure of `nv show` for what the switch does not have, after which an alternative view is tried."""
@@ -355,7 +350,8 @@ REFUSED = f"{EXITED} 1: "
 def ask(line: RestLine, commands: Sequence[str], is_open: Callable[[], bool]) -> tuple[Reply, ...]:
     """Run `nv show` commands. AccessError only if the connection is lost at the start.
 
-    A request that times out ends its connection; the rest use a new one, unless the transport is closed.
+    A request that times out ends its connection; the rest use a new one, unless the transport is closed. A switch on
+    which as many in a row do not end as fit the time limit is left, as over SSH after the time limit.
     """
     hangs = [ENDLESS] * SHARE
     if commands and not line.is_alive:
