@@ -1,8 +1,7 @@
 """Probe: packets of every size between NICs, along and across rails, arrive and come back."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from statistics import median
 
 from netkit.design import Host, Nic
@@ -20,7 +19,7 @@ OF_ALL = "see netkit check links routes.lookups bgp"
 OF_SOME = "see netkit check optics load.errors for the cables on the path"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Way:
     """What one NIC sent to another."""
 
@@ -30,19 +29,16 @@ class Way:
     leaves: tuple[str, str]
     probes: tuple[Probe, ...]
     """By size, the smallest first."""
+    lost_percent: tuple[float, ...]
+    """The loss of each size; what could not even be sent is lost."""
     allowed_percent: float
     astray: CableEnd | None = None
     """The NIC of the two whose packets to the other leave its host on a wrong way."""
 
-    @cached_property
-    def lost_percent(self) -> tuple[float, ...]:
-        """The loss of each size; what could not even be sent is lost."""
-        return tuple(100.0 if not one.sent else 100 * (one.sent - one.received) / one.sent for one in self.probes)
-
     @property
     def is_bad(self) -> bool:
         """Whether it loses more than it may."""
-        return any(lost > self.allowed_percent for lost in self.lost_percent)
+        return max(self.lost_percent) > self.allowed_percent
 
     @property
     def is_ipv6(self) -> bool:
@@ -87,17 +83,21 @@ def loss(context: CheckContext) -> Iterator[Finding]:
     do not count: see `netkit check routes.lookups`.
     """
     yield from _unread(context)
-    every = tuple(_ways(context))
-    for way in every:
-        yield from (PASSED for _ in way.probes if not way.is_bad)
-    for nic in dict.fromkeys(way.astray for way in every if way.is_bad and way.astray):
-        yield _of_nic(context, nic, [way for way in every if way.is_bad and way.astray == nic], cause=astray(nic))
-    ways = tuple(way for way in every if not way.is_bad or way.astray is None)
-    blamed = _blamed(ways)
-    for nic, bad in blamed.items():
-        yield _of_nic(context, nic, bad)
-    reported = {way for bad in blamed.values() for way in bad}
-    yield from (_of_way(context, way) for way in ways if way.is_bad and way not in reported)
+    bad, fine = list[Way](), set[CableEnd]()
+    for way in _ways(context):
+        if way.is_bad:
+            bad.append(way)
+        else:
+            fine.update((way.near, way.far))
+            yield from (PASSED for _ in way.probes)
+    for nic in dict.fromkeys(way.astray for way in bad if way.astray):
+        yield _of_nic(context, nic, [way for way in bad if way.astray == nic], cause=astray(nic))
+    ways = [way for way in bad if way.astray is None]
+    blamed = _blamed(ways, fine)
+    for nic, explained in blamed.items():
+        yield _of_nic(context, nic, explained)
+    reported = {way for explained in blamed.values() for way in explained}
+    yield from (_of_way(context, way) for way in ways if way not in reported)
 
 
 @fabric_check(
@@ -151,7 +151,12 @@ def _unread(context: CheckContext) -> Iterator[Finding]:
 
 def _ways(context: CheckContext) -> Iterator[Way]:
     """Yield what was probed of this fabric."""
-    ends = {one: (host, nic) for host in context.fabric.hosts for nic in host.nics for one in nic.addresses}
+    ends = {
+        one: (CableEnd(host.name, nic.interface), nic)
+        for host in context.fabric.hosts
+        for nic in host.nics
+        for one in nic.addresses
+    }
     for device in context.hosts:
         found = device.facts.probes
         if isinstance(found, Absent):
@@ -165,13 +170,14 @@ def _ways(context: CheckContext) -> Iterator[Way]:
                 yield _way(context, near, far, probes)
 
 
-def _way(context: CheckContext, near: tuple[Host, Nic], far: tuple[Host, Nic], probes: Sequence[Probe]) -> Way:
-    one, other = (CableEnd(host.name, nic.interface) for host, nic in (near, far))
-    leaves = tuple(sorted((near[1].leaf, far[1].leaf)))
-    apart = nic_distance(context.fabric, near[1], far[1])
-    by_size = tuple(sorted(probes, key=lambda probe: probe.size_bytes))
-    found = Way(one, other, apart, (leaves[0], leaves[1]), by_size, context.limits.probe_loss_percent)
-    return replace(found, astray=_astray(context, found, near[1], far[1])) if found.is_bad else found
+def _way(context: CheckContext, near: tuple[CableEnd, Nic], far: tuple[CableEnd, Nic], probes: list[Probe]) -> Way:
+    (one, nic), (other, other_nic) = near, far
+    leaves = (nic.leaf, other_nic.leaf) if nic.leaf <= other_nic.leaf else (other_nic.leaf, nic.leaf)
+    probes.sort(key=lambda probe: probe.size_bytes)
+    lost = tuple(100 * (probe.sent - probe.received) / probe.sent if probe.sent else 100.0 for probe in probes)
+    apart = nic_distance(context.fabric, nic, other_nic)
+    found = Way(one, other, apart, leaves, tuple(probes), lost, context.limits.probe_loss_percent)
+    return replace(found, astray=_astray(context, found, nic, other_nic)) if found.is_bad else found
 
 
 def _astray(context: CheckContext, way: Way, near: Nic, far: Nic) -> CableEnd | None:
@@ -183,13 +189,13 @@ def _astray(context: CheckContext, way: Way, near: Nic, far: Nic) -> CableEnd | 
     return None
 
 
-def _blamed(ways: Iterable[Way]) -> Mapping[CableEnd, tuple[Way, ...]]:
+def _blamed(bad: Iterable[Way], fine: Container[CableEnd]) -> Mapping[CableEnd, tuple[Way, ...]]:
     """NICs with only bad paths, and the paths they explain; those that explain most come first."""
     touching: dict[CableEnd, list[Way]] = {}
-    for way in ways:
+    for way in bad:
         for end in (way.near, way.far):
             touching.setdefault(end, []).append(way)
-    suspects = {end: found for end, found in touching.items() if all(way.is_bad for way in found) and len(found) > 1}
+    suspects = {end: found for end, found in touching.items() if end not in fine and len(found) > 1}
 
     def has_local_reason(end: CableEnd) -> bool:
         """Whether the host's own kernel reported why packets did not leave by a NIC."""
