@@ -286,7 +286,7 @@ def prepare(fabric: Fabric) -> None:
         _adapter(kind)
     _sample_adapter()
     _ = fabric.far_ends, fabric.speeds_gbps
-    connect.load(dict.fromkeys(device.platform for device in (*fabric.switches, *fabric.hosts)))
+    connect.load({*(switch.platform for switch in fabric.switches), *(host.platform for host in fabric.hosts)})
 
 
 def answered(
