@@ -93,8 +93,19 @@ def propose(source: Adoption) -> FoundIntent:
         except (AdoptError, DesignError, HardwareError) as error:
             refused.append(error)
     if not found:
-        raise AdoptError((*_unknown_ends(links), *_explained(refused[0])))
+        raise AdoptError((*_unknown_ends(links), *_explained(refused[0], source.survey)))
     return min(found, key=lambda one: (one.invented, one.unattached, one.cells))
+
+
+def _wrong_names(survey: Survey) -> Iterable[Problem]:
+    """Yield the switches whose NOS does not accept the name of their folder, whatever their own host name is."""
+    for name, switch in sorted({**survey.switches, **survey.beside}.items()):
+        platform = PLATFORMS[switch.platform]
+        if message := platform.wrong_name(name):
+            other = name.replace(platform.refused_mark, "-")
+            yield Problem(
+                message, f"rename its folder or backup, and in lists of devices and cables, such as to {other}"
+            )
 
 
 def _unknown_ends(links: FoundLinks) -> Iterable[Problem]:
@@ -105,9 +116,12 @@ def _unknown_ends(links: FoundLinks) -> Iterable[Problem]:
         yield Problem(message, "describe the ports, or list the cables with --cables")
 
 
-def _explained(error: NetkitError) -> Iterable[Problem]:
+def _explained(error: NetkitError, survey: Survey) -> Iterable[Problem]:
     if isinstance(error, AdoptError):
         return error.problems
+    wrong = list(_wrong_names(survey))
+    if {one.message for one in wrong} & {one.message for one in error.problems}:
+        return wrong
     remedy = "an intent cannot describe these devices as they are; adopt only some of them"
     return [Problem(f"{'.'.join(map(str, one.path))}: {one.message}", remedy) for one in error.problems]
 

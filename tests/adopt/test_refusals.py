@@ -197,5 +197,20 @@ def test_a_name_that_its_nos_does_not_accept_is_refused() -> None:
         name.replace("leaf0", "leaf_0"): {file: text.replace("leaf0", "leaf_0") for file, text in own.items()}
         for name, own in files_of(fabric).items()
     }
-    with pytest.raises(AdoptError, match=r"leaf_01 cannot be the name of a switch with NVIDIA Cumulus Linux"):
+    with pytest.raises(AdoptError) as refused:
         adopted("again", files, {}, Path())
+    why = "cannot be the name of a switch with NVIDIA Cumulus Linux (NVUE): its vendor advises against _ in host names"
+    remedy = "rename its folder or backup, and in lists of devices and cables, such as to"
+    wanted = [f"leaf_0{number} {why}; {remedy} leaf-0{number}" for number in range(1, 5)]
+    assert str(refused.value).splitlines() == wanted
+
+
+def test_an_own_host_name_that_its_nos_does_not_accept_is_left() -> None:
+    fabric = intents.fabric(intents.on_platform("nvue", RELEASES["nvue"]))
+    files = {
+        name: {file: text.replace("hostname: leaf0", "hostname: leaf_0") for file, text in own.items()}
+        for name, own in files_of(fabric).items()
+    }
+    found = adopted("again", files, {}, Path())
+    assert (found.unread, found.remaining) == ({}, {})
+    assert {rule["path"] for rule in found.leave} == {"system / hostname"}
