@@ -45,14 +45,14 @@ def run(
     """Write the intent; return 4 if a device could not be read."""
     check_format(output)
     missed = _read(folder, out, devices, lab, limit) if devices or lab else {}
-    files = dict(adopting.files_in(folder, _limited(adopting.devices_in(folder), limit, folder)))
-    if not files:
+    files, damaged = adopting.files_in(folder, _limited(adopting.devices_in(folder), limit, folder))
+    if not files and not damaged:
         raise UsageError(Problem(f"{folder} has no files of devices", "save them as DIR/<device>/<file>"))
     neighbors_file = folder / adopting.NEIGHBORS
     listed = _cables(cables) if cables else {}
     heard = _cables(neighbors_file) if neighbors_file.is_file() else {}
     records = _records(out) if truth else None
-    found = adopting.adopted(name or _name(out), files, heard, out, records, listed)
+    found = adopting.adopted(name or _name(out), files, heard, out, records, listed, damaged)
     written = adopting.write(found, out)
     if output == "json":
         write_json(_as_json(found, written))

@@ -10,9 +10,9 @@ from netkit.adopt.fit import fitted, numbers_of, rendered, without_effect
 from netkit.adopt.links import End
 from netkit.adopt.object_names import with_names
 from netkit.adopt.proposal import Adoption, FoundIntent, propose
-from netkit.adopt.survey import Survey, SurveyedSwitch, read_device, survey_of
+from netkit.adopt.survey import NothingRead, Survey, SurveyedSwitch, read_device, survey_of
 from netkit.design.fabric import Host
-from netkit.errors import OutputError, Problem, UsageError
+from netkit.errors import ConfigError, OutputError, Problem, UsageError
 from netkit.hardware import Catalog
 from netkit.intent import csv_table, scaffold
 from netkit.intent.load import FABRIC_FILE
@@ -72,15 +72,21 @@ def devices_in(folder: Path) -> list[str]:
     return sorted(folders | backups)
 
 
-def files_in(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Files]]:
-    """Yield the files of devices in a folder."""
+def files_in(folder: Path, names: Iterable[str]) -> tuple[dict[str, Files], dict[str, str]]:
+    """The files of devices in a folder, and for devices with one that is not text, the reason."""
+    files, damaged = dict[str, Files](), dict[str, str]()
     for name in names:
         if (folder / name).is_dir() and (folder / f"{name}{BACKUP_SUFFIX}").is_file():
             message = f"{name} is there twice, as a folder and as {name}{BACKUP_SUFFIX}"
             raise UsageError(Problem(message, "delete the older one of the two", file=str(folder)))
-        found = saved(folder, (name,))[name]
+        try:
+            found = saved(folder, (name,))[name]
+        except ConfigError as error:
+            damaged[name] = str(error.problems[0])
+            continue
         if isinstance(found, Running):
-            yield name, {file: text for file, text in found.files.items() if text is not None}
+            files[name] = {file: text for file, text in found.files.items() if text is not None}
+    return files, damaged
 
 
 def save_neighbors(file: Path, devices: Container[str], cables: Iterable[Mapping[str, str]]) -> None:
@@ -97,16 +103,17 @@ def adopted(
     folder: Path,
     records: TruthRecords | None = None,
     listed: Mapping[End, End] | None = None,
+    damaged: Mapping[str, str] | None = None,
 ) -> Adopted:
     """Find the intent of devices; `folder` is where it will be written, for models and templates beside it.
 
     `neighbors` are by LLDP, and `listed` is a list of cables, which takes precedence. A source of truth adds what
-    configurations, LLDP and the list lack.
+    configurations, LLDP and the list lack. `damaged` are devices whose files are not text, with the reason.
     """
     truth = records or TruthRecords({}, {})
     known = {device.name: _of_truth(device) for device in truth.devices.values()}
     catalog = Catalog(beside(folder, MODELS))
-    source = Adoption(name, _survey(files), catalog, neighbors, known, listed or {}, truth.peers)
+    source = Adoption(name, _survey(files, damaged or {}), catalog, neighbors, known, listed or {}, truth.peers)
     files = {name: own for name, own in files.items() if name not in source.survey.damaged}
     engine = Engine(beside(folder, TEMPLATES))
     with bounded():
@@ -145,11 +152,10 @@ def _shared(parts: Sequence[Names], work: Callable[[Names], Iterable[T]]) -> Ite
             yield from found
 
 
-def _survey(files: Mapping[str, Files]) -> Survey:
+def _survey(files: Mapping[str, Files], damaged: Mapping[str, str]) -> Survey:
     """Read the files of all devices."""
-    return survey_of(
-        _shared(divided([*files], PARTS), lambda names: ((name, read_device(name, files[name])) for name in names))
-    )
+    read = _shared(divided([*files], PARTS), lambda names: ((name, read_device(name, files[name])) for name in names))
+    return survey_of((*read, *((name, NothingRead(why, is_damaged=True)) for name, why in damaged.items())))
 
 
 def _of_truth(device: DeviceRecord) -> dict[str, str]:

@@ -291,5 +291,6 @@ def _files(folder: Path) -> list[Path]:
 def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ConfigError(Problem("is not text", "save it again", file=str(file))) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(Problem("is not UTF-8", "save it again as UTF-8", file=str(file), line=line)) from None

@@ -109,6 +109,17 @@ def test_devices_that_were_not_read_are_listed(tmp_path: Path) -> None:
     assert found["not_adopted"] == {}
 
 
+def test_a_device_with_a_file_that_is_not_text_is_listed(tmp_path: Path) -> None:
+    saved = rendered(INVENTORY / "reference", tmp_path / "saved")
+    file = saved / "leaf01" / "frr.conf"
+    file.write_bytes(b"hostname leaf01\n! Z\xfcrich\n")
+    done = run("adopt", saved, "--out", tmp_path / "own", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["not_read"] == {"leaf01": f"{file}:2: is not UTF-8; save it again as UTF-8"}
+    assert found["not_adopted"] == {}
+
+
 def test_what_cannot_be_adopted_is_refused(tmp_path: Path) -> None:
     nothing, text = tmp_path / "nothing", tmp_path / "text"
     nothing.mkdir()

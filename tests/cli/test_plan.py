@@ -122,8 +122,8 @@ def test_a_plan_is_written_into_pipes_and_through_links_without_replacing_them(s
 def test_a_broken_file_is_named(scene: Scene) -> None:
     (scene.saved / "leaf02" / "startup.yaml").write_text("- set: [", encoding="utf-8")
     assert_refused(plan(scene), "leaf02", "startup.yaml")
-    (scene.saved / "leaf02" / "startup.yaml").write_bytes(b"\xff\xfe\0")
-    assert_refused(plan(scene), f"{scene.saved}/leaf02/startup.yaml: is not text; save it again")
+    (scene.saved / "leaf02" / "startup.yaml").write_bytes(b"- set:\n    system: \xe4\n")
+    assert_refused(plan(scene), f"{scene.saved}/leaf02/startup.yaml:2: is not UTF-8; save it again as UTF-8")
 
 
 def test_unreachable_devices_are_listed(scene: Scene) -> None:
