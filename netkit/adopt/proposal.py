@@ -93,7 +93,7 @@ def propose(source: Adoption) -> FoundIntent:
         except (AdoptError, DesignError, HardwareError) as error:
             refused.append(error)
     if not found:
-        raise AdoptError((*_unknown_ends(links), *_explained(refused[0], source.survey)))
+        raise AdoptError((*_damaged(source.survey), *_unknown_ends(links), *_explained(refused[0], source.survey)))
     return min(found, key=lambda one: (one.invented, one.unattached, one.cells))
 
 
@@ -106,6 +106,11 @@ def _wrong_names(survey: Survey) -> Iterable[Problem]:
             yield Problem(
                 message, f"rename its folder or backup, and in lists of devices and cables, such as to {other}"
             )
+
+
+def _damaged(survey: Survey) -> Iterable[Problem]:
+    """Yield the likely cause where a design is refused: devices whose files cannot be parsed."""
+    return [Problem(f"{name} cannot be read: {survey.unread[name]}") for name in sorted(survey.damaged)]
 
 
 def _unknown_ends(links: FoundLinks) -> Iterable[Problem]:

@@ -149,7 +149,9 @@ def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path)
         "differs, but `leave` cannot express it:",
         [f"{name}: {counted(count, 'change')}" for name, count in found.remaining.items()],
     )
-    if not found.remaining:
+    if found.damaged:
+        yield f"no plan against these configurations until these can be read: {', '.join(found.damaged)}"
+    elif not found.remaining:
         yield "a plan against these configurations is empty"
     yield f"next: netkit plan --fabric {os.path.relpath(out)} --running {os.path.relpath(folder)}"
 

@@ -55,6 +55,8 @@ class Adopted:
     """Number of the intent whose lines are all in `leave` → the roles of the devices."""
     added: Mapping[str, str] = field(default_factory=dict)
     """Device of the intent that a deploy would configure by the design → why it was not read."""
+    damaged: tuple[str, ...] = ()
+    """Those of them whose files cannot be parsed, at which a plan against these files stops."""
 
     @property
     def contradicted(self) -> tuple[tuple[End, End, End], ...]:
@@ -136,7 +138,8 @@ def adopted(
     unread = source.survey.unread
     unknown = [name for name in proposal.fabric.names if name in unread or name not in files]
     added = {name: unread.get(name, "no file of it was read") for name in unknown}
-    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts, idle, added)
+    broken = tuple(name for name in added if name in source.survey.damaged)
+    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts, idle, added, broken)
 
 
 def _shared(parts: Sequence[Names], work: Callable[[Names], Iterable[T]]) -> Iterator[T]:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,19 @@ def test_devices_that_were_not_read_are_listed(tmp_path: Path) -> None:
     assert found["not_read"]["leaf01"].startswith("startup.yaml:2: cannot be read: ")
     assert found["not_read"]["gpu02"] == "no file of it was read"
     assert found["not_adopted"] == {}
+
+
+def test_no_empty_plan_is_promised_with_damaged_files(tmp_path: Path) -> None:
+    saved, own = rendered(INVENTORY / "reference", tmp_path / "saved"), tmp_path / "own"
+    (saved / "gpu01" / "netplan.yaml").write_text("network:\n  ethernets: [\n", encoding="utf-8")
+    done = run("adopt", saved, "--out", own)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2] == "no plan against these configurations until these can be read: gpu01"
+    reason = "gpu01: netplan.yaml:3: cannot be read: "
+    assert_refused(run("plan", "--fabric", own, "--running", saved), reason)
+    for leaf in saved.glob("leaf*"):
+        shutil.rmtree(leaf)
+    assert_refused(run("adopt", saved, "--out", tmp_path / "no"), f"gpu01 cannot be read: {reason[7:]}", lines=2)
 
 
 def test_a_device_with_a_file_that_is_not_text_is_listed(tmp_path: Path) -> None:
