@@ -55,6 +55,8 @@ class FoundLinks:
     """Ports of the fabric whose other end is not known."""
     contradicted: tuple[tuple[End, End, End], ...] = ()
     """(end, other end in the list of cables, other end by LLDP) where the two differ, once for each listed cable."""
+    strangers: tuple[str, ...] = ()
+    """Devices in the list of cables that were not read."""
 
 
 def find_links(
@@ -91,7 +93,10 @@ class _Search:
             if port.alias and port.alias not in switch.ports
         }
         self.neighbors: dict[End, End] = {}
-        self._add(self._translated(listed))
+        by_list = self._translated(listed)
+        read = {*self.names, *survey.beside, *survey.unread}
+        self.strangers = sorted({device for ends in by_list for device, _ in ends} - read, key=natural)
+        self._add(by_list)
         by_lldp = self._translated(heard)
         self.contradicted = self._contradicted(by_lldp)
         self._add(by_lldp)
@@ -157,7 +162,7 @@ class _Search:
             for port in (*sorted(switch.fabric_ports), *switch.host_ports)
             if (switch.name, port) not in self.taken
         )
-        return FoundLinks(switches, hosts, dangling, self.contradicted)
+        return FoundLinks(switches, hosts, dangling, self.contradicted, tuple(self.strangers))
 
     def _take(self, near: End, far: End, origin: Origin) -> FoundLink:
         link = FoundLink(near, far, origin)

@@ -140,6 +140,7 @@ def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path)
         " ".join((*near, "leads to", *far, "and by LLDP to", *by_lldp)) for near, far, by_lldp in found.contradicted
     ]
     yield from _section("LLDP differs from the list of cables, which is in the intent:", differing)
+    yield from _section("in the list of cables, but no device of that name was read:", list(found.strangers))
     yield from _section("the source of truth differs:", list(found.conflicts))
     rules = [f"{rule['path']} on {rule.get('devices', 'all devices')}" for rule in found.leave]
     yield from _section("left as it runs, in `leave` of fabric.yaml:", rules)
@@ -182,6 +183,7 @@ def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
         "not_adopted": {name: why for name, why in found.unread.items() if name not in found.added},
         "not_read": dict(found.added),
         "unknown_ends": [list(end) for end in proposal.links.dangling],
+        "unknown_devices": list(found.strangers),
         "other_cables_by_lldp": [[*near, *far, *by_lldp] for near, far, by_lldp in found.contradicted],
         "conflicts": list(found.conflicts),
         "leave": list(found.leave),

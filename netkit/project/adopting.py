@@ -64,6 +64,11 @@ class Adopted:
         placed = self.proposal.placement.places.keys()
         return tuple(one for one in self.proposal.links.contradicted if {one[0][0], one[1][0]} <= placed)
 
+    @property
+    def strangers(self) -> tuple[str, ...]:
+        """Devices in the list of cables that are neither read nor in the intent."""
+        return tuple(name for name in self.proposal.links.strangers if name not in self.proposal.fabric.names)
+
 
 def devices_in(folder: Path) -> list[str]:
     """The devices with files in a folder, as `netkit render` or `netkit backup` writes them."""

@@ -79,6 +79,13 @@ def test_a_list_of_cables_replaces_missing_descriptions(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert (found["unknown_ends"], found["not_adopted"], found["remaining_changes"]) == ([], {}, {})
     assert found["other_cables_by_lldp"] == [[*near, *far, "other", "swp1"]]
+    assert found["unknown_devices"] == []
+    with cables.open("a", encoding="utf-8") as more:
+        writer = csv.DictWriter(more, listed)
+        writer.writerow({"device": near[0], "port": "swp99", "peer": "laef02", "peer_port": "swp1"})
+    done = run("adopt", saved, "--out", tmp_path / "again", "--cables", cables)
+    assert done.returncode == 0, done.stderr
+    assert "in the list of cables, but no device of that name was read:\n  laef02\n" in done.stdout
     written = yaml.safe_load((tmp_path / "cabled" / "fabric.yaml").read_text(encoding="utf-8"))
     assert (written.get("topology", "two-tier"), written["rails"]) == ("two-tier", 4)
 
@@ -125,8 +132,8 @@ def test_no_empty_plan_is_promised_with_damaged_files(tmp_path: Path) -> None:
 
 def test_a_device_with_a_file_that_is_not_text_is_listed(tmp_path: Path) -> None:
     saved = rendered(INVENTORY / "reference", tmp_path / "saved")
-    file = saved / "leaf01" / "frr.conf"
-    file.write_bytes(b"hostname leaf01\n! Z\xfcrich\n")
+    file = saved / "leaf01" / "startup.yaml"
+    file.write_bytes(b"- set: {}\n# Z\xfcrich\n")
     done = run("adopt", saved, "--out", tmp_path / "own", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
