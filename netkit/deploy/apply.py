@@ -14,7 +14,17 @@ from netkit.deploy.connection import close, closing, opened
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Job, PlannedReachability, code_of, is_access, text_of
-from netkit.deploy.journal import BEFORE, FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders, known_provenance
+from netkit.deploy.journal import (
+    BEFORE,
+    CONFIRMED,
+    FINISHED,
+    STAGE,
+    Journal,
+    JournalEntry,
+    JournalError,
+    Orders,
+    known_provenance,
+)
 from netkit.deploy.lock import lock_fabric
 from netkit.deploy.model import (
     ConfigState,
@@ -230,7 +240,13 @@ def plan_rollback(
     names = set(changed) if chosen is None else set(chosen)
     names_here = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
     others = _others(undone, tuple(name for name in names_here if name not in changed), read_others)
-    return planning.limited(fabric, whole, names, planning.sides_of(current, before, owner), others), before, owner
+    leaves = [leaf.name for leaf in fabric.tier("leaf") if isinstance(current.get(leaf.name), Unreachable)]
+    reverted = {name: _reverted(undone, orders, fabric, *changed[name]) for name in leaves if name not in gone_back}
+
+    def beside() -> Mapping[str, Running | Unreachable]:
+        return {**others(), **{name: running for name, running in reverted.items() if running is not None}}
+
+    return planning.limited(fabric, whole, names, planning.sides_of(current, before, owner), beside), before, owner
 
 
 def _changed(undone: Journal, orders: Orders) -> dict[str, tuple[DeviceOutcome, Running]]:
@@ -272,6 +288,27 @@ def _left_running(orders: Orders, fabric: Fabric, left: DeviceOutcome, before: R
         kept = next(bridge.kept for bridge in orders.plan.bridges if bridge.device == left.device)
         files = planning.keeping(fabric, left.device, files, kept)
     return Running({file: files.get(file) for file in before.files}, before.version)
+
+
+def _reverted(undone: Journal, orders: Orders, fabric: Fabric, left: DeviceOutcome, before: Running) -> Running | None:
+    """What a device runs once its unconfirmed change has reverted; None if it may have got the confirmation.
+
+    Nothing may depend on a device that cannot be read, but a leaf that lives still carries the traffic of its hosts.
+    """
+    stage, confirmed, is_sent = 0, -1, False
+    for entry in undone.entries():
+        if entry.step == STAGE:
+            stage = int(entry.note)
+        elif entry.device == left.device and entry.step in {Phase.CONFIRM, CONFIRMED}:
+            is_sent = entry.step == Phase.CONFIRM
+            confirmed = confirmed if is_sent else stage
+    if is_sent:
+        return None
+    if confirmed < 0:
+        return before
+    is_bridged = confirmed == 0 and any(bridge.device == left.device for bridge in orders.plan.bridges)
+    state = ConfigState.BOTH if is_bridged else ConfigState.INTENDED
+    return _left_running(orders, fabric, replace(left, result=DeviceResult.FAILED, state=state), before)
 
 
 def _others(undone: Journal, names: tuple[str, ...], read: ReadOthers) -> planning.ReadBeside:

@@ -155,7 +155,7 @@ def ordered(
         rest = part.changed
         read = [*plan.devices, *part.devices]
         unread = {one.name for one in (*plan.unreachable, *part.unreachable)} | (found.keys() - stay.keys())
-        missed = unread - {one.name for one in part.devices} if has_routing else set()
+        missed = unread - {one.name for one in part.devices} - stay.keys() if has_routing else set()
         unknown = {name: _unread(fabric, fabric.switch(name)) for name in sorted(missed) if _has_rails(fabric, name)}
         linked = _linked([fabric, *before], read, unknown)
     is_felt = has_routing or any(device.blast.ports for device in plan.changed)

@@ -3,6 +3,7 @@
 import re
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -330,6 +331,26 @@ def test_a_switch_that_died_does_not_hold_up_the_routing_of_the_others(*, is_aut
         assert of(outcome, DeviceResult.UNREACHABLE) == [lost]
         assert found.is_as_before(other)
         assert again.orders().plan.unknown == ()
+
+
+@pytest.mark.parametrize(("lost_at", "stages"), [("commit_config, done", {"both", "finish"}), ("confirm_commit", {""})])
+def test_a_leaf_that_cannot_be_read_keeps_its_traffic_on_the_way_back(lost_at: str, stages: set[str]) -> None:
+    """It runs again what it confirmed in the first stage, unless it may have got the second confirmation."""
+    with scene("summaries") as found:
+        leaf, times = found.devices["leaf02"], Counter[str]()
+
+        def strike(device: str, operation: str) -> None:
+            times[f"{device} {operation}"] += 1
+            if times[f"leaf02 {lost_at}"] == 2 and not leaf.faults:
+                leaf.faults += [Fault("open", "unreachable", 10_000), Fault("confirm_commit", "lost")]
+
+        found.strike = strike
+        journal = found.journal()
+        first = found.apply(journal)
+        assert [one.device for one in first.devices if one.state is ConfigState.UNKNOWN] == ["leaf02"]
+        plan = deploy.plan_rollback(journal, found.fabric, found.connect)[0]
+        assert {step.stage for step in plan.steps if "leaf01" in step.devices} == stages
+        assert not plan.worst
 
 
 def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None:
