@@ -76,6 +76,11 @@ SAMPLE = (
 )
 EVERY = (
     (Act("deploy", "unreachable", "leaf02", "commit", 2), Act("rollback")),
+    *(
+        (Act("attempt", fault, device, step, nth), Act("rollback"))
+        for fault, device in (("unreachable", "spine02"), ("restart", "spine02"), ("unreachable", "leaf02"))
+        for step, nth in (("commit", 1), ("verify", 2))
+    ),
     (Act("deploy"), Act("rollback", "SIGTERM", "leaf01", "gate"), Act("resume")),
     *(
         (Act("deploy", "SIGKILL", ("leaf02", "spine01")[place % 2], step, nth), Act(then))
@@ -132,8 +137,13 @@ class Bench:
 
     def act(self, act: Act, run: str) -> None:
         """Run a command with its fault."""
-        words = {"deploy": ("deploy",), "resume": (f"deploy --resume {run}".split()), "rollback": ("rollback", run)}
-        netkit = self.site.words(*words[act.verb], "--yes")[3:]
+        words = {
+            "deploy": "deploy",
+            "attempt": "deploy --on-failure rollback",
+            "resume": f"deploy --resume {run}",
+            "rollback": f"rollback {run}",
+        }
+        netkit = self.site.words(*words[act.verb].split(), "--yes")[3:]
         struck = [act.fault, act.device, act.step, str(act.nth), self.site.lab.name]
         module = ["tests.deploy.struck", *struck] if act.fault else ["netkit"]
         done = subprocess.run(
