@@ -19,7 +19,7 @@ from netkit.platforms.driver import Candidate
 from netkit.platforms.linux.driver import LinuxDriver, commit_together, shipped_playbooks
 from netkit.platforms.linux.install import LIST, NOTHING
 from tests.cli.site import PATIENCE_S, Site
-from tests.command import ROOT
+from tests.command import NETKIT, ROOT
 from tests.lab.running import intent, needs_lab, running, until, write_fabric
 from tests.platforms.linux_driver.bench import ANSIBLE, Bench, Edit, bench
 
@@ -150,6 +150,37 @@ def test_a_host_lost_during_its_change_is_reverted_and_the_other_is_done(up: Ben
     said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 4, said + complained
     assert "gpu02: reverted, runs its earlier configuration" in said
+    assert (up.disk("gpu02"), up.kernel("gpu02")) == before["gpu02"]
+    assert up.lab.shell("gpu01", "cat /sys/class/net/rail1/mtu") == "4200\n"
+
+
+@pytest.mark.whole
+def test_a_host_that_hangs_during_its_change_does_not_hold_up_the_other(up: Bench, site: Site) -> None:
+    """Each step has 60 % of the time to confirm: the other host is confirmed in the rest."""
+    before = kept(up)
+    write_fabric(up.lab.fabric, CHANGED)
+    (up.lab.fabric / "access.yaml").write_text("timeout_s: 10\n", encoding="utf-8")
+    words = site.words("deploy", *ON_HOSTS, "--confirm-within", "100")[len(NETKIT) :]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.deploy.struck", "hangs", "gpu02", "commit", "1", up.lab.name, *words],
+        cwd=ROOT,
+        env=site.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    try:
+        until(lambda: ("end", "gpu01") in steps(site), "gpu01 is done", patience_s=PATIENCE_S)
+    finally:
+        (up.lab.fabric / "access.yaml").unlink()
+        assert up.lab.lab("heal", "--all").returncode == 0
+    said, complained = process.communicate(timeout=PATIENCE_S)
+    left = subprocess.run(["pgrep", "-f", f"^ssh .*={up.lab.home}/"], stdout=subprocess.PIPE, check=False)
+    assert left.stdout == b""
+    assert process.returncode == 4, said + complained
+    assert "1 done, 1 reverted" in said
+    what = "gpu02: reverted, runs its earlier configuration: hangs: a step did not end within 60 s; "
+    assert f"{what}the host reverts by itself what it changed" in said
     assert (up.disk("gpu02"), up.kernel("gpu02")) == before["gpu02"]
     assert up.lab.shell("gpu01", "cat /sys/class/net/rail1/mtu") == "4200\n"
 

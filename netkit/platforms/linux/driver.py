@@ -5,13 +5,16 @@ the host boots.
 """
 
 import difflib
+import math
 import os
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,11 +36,14 @@ OURS = ("ANSIBLE_", "AWX_", "RUNNER_", "PEXPECT")
 ASKED = r"SSH password:\s*?$"
 MOST_FORKS = 16
 TIMEOUT_S = 900
+STEP_SHARE = 0.6
+"""The part of the time until hosts revert that one step may take: a host that hangs leaves the others the rest."""
 CONFIG = """[defaults]
 host_key_checking = true
 retry_files_enabled = false
 # By default Ansible polls a thousand times a second, which costs as much CPU time as a module.
 internal_poll_interval = 0.02
+task_timeout = {step_s}
 """
 
 
@@ -52,12 +58,16 @@ class HostResult:
     differences: list[Mapping[str, str]] = field(default_factory=list)
     failure: str = ""
     is_unreachable: bool = False
+    is_hung: bool = False
+    """Whether a step has not ended in time: what it changed, or still will, is not known."""
     is_seen: bool = False
 
     def error(self) -> NetkitError | None:
         """Convert a failure to an error."""
         if self.is_unreachable:
             return AccessError(Problem(f"{self.device}: {self.failure}", "check its address, account and host key"))
+        if self.is_hung:
+            return AccessError(Problem(f"{self.device}: {self.failure}", "check its log and its disk, or restart it"))
         return DeviceError(Problem(f"{self.device}: {self.failure}", "")) if self.failure else None
 
 
@@ -76,9 +86,11 @@ def play(
     checks: str = "",
     password: str = "",
     own: Sequence[Path] = (),
+    step_s: int = TIMEOUT_S,
 ) -> dict[str, HostResult]:
     """Run a playbook on hosts, given with their inventory variables; `checks` are options such as `--check --diff`.
 
+    A host that does not end a task within `step_s` fails, and does not hold up the others any longer.
     Files of a user's folders (`own`) replace or extend netkit's; the first folder takes precedence.
     """
     results = {name: HostResult(name) for name in hosts}
@@ -91,9 +103,10 @@ def play(
             except OSError as error:
                 what = f"the playbooks in {source} cannot be copied: {error.strerror or error}"
                 raise DeviceError(Problem(what, "make all of them readable, and free some disk space")) from None
-        (project / "ansible.cfg").write_text(CONFIG, encoding="utf-8")
+        (project / "ansible.cfg").write_text(CONFIG.format(step_s=step_s), encoding="utf-8")
         inventory = {"platform_linux": {"hosts": {name: dict(variables) for name, variables in hosts.items()}}}
-        options = {"playbook": playbook, "extravars": dict(extra), "inventory": inventory}
+        limits = {"timeout": max(TIMEOUT_S, 2 * step_s), "forks": min(len(hosts), MOST_FORKS)}
+        options = {"playbook": playbook, "extravars": dict(extra), "inventory": inventory, **limits}
         outcome = _run(folder, options, results, checks=checks, password=password)
     for result in results.values():
         if not result.is_seen and not result.failure:
@@ -118,16 +131,26 @@ def _run(
         passwords={ASKED: password} if password else None,
         suppress_env_files=True,
         suppress_output_file=True,
-        forks=min(len(results), MOST_FORKS),
-        timeout=TIMEOUT_S,
         quiet=True,
         event_handler=keep,
         cancel_callback=lambda: False,  # without it, it handles the signals of this program
         **options,
     )
     runner.config.env = _environment(runner.config.env, folder)
-    status, code = runner.run()
+    try:
+        status, code = runner.run()
+    finally:
+        _end_ssh(folder)
     return f"ansible-playbook ends with {code} ({status})"
+
+
+def _end_ssh(folder: Path) -> None:
+    """End the SSH clients that a run has left: after the time limit of a task, one waits as long as its host hangs."""
+    mark = os.fsencode(f"ANSIBLE_HOME={folder / 'home'}")
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if (process / "comm").read_bytes() == b"ssh\n" and mark in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGTERM)
 
 
 def _environment(given: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -155,6 +178,7 @@ def _note(event: Mapping[str, Any], results: Mapping[str, HostResult]) -> None:
             result.is_unreachable, result.failure = True, _one_line(str(answer.get("msg", "cannot be reached")))
         case "runner_on_failed", HostResult():
             result.failure = _one_line(str(answer.get("msg", "failed")))
+            result.is_hung |= "timedout" in answer
         case "runner_on_ok", HostResult():
             result.is_changed |= bool(answer.get("changed"))
             if answer.get("traffic"):
@@ -167,7 +191,7 @@ def _note(event: Mapping[str, Any], results: Mapping[str, HostResult]) -> None:
             for name, one in results.items():
                 one.is_seen = name in data.get("processed", {})
                 if one.is_seen and name not in data.get("failures", {}) and name not in data.get("dark", {}):
-                    one.failure = ""
+                    one.failure, one.is_hung = "", False
 
 
 def _one_line(text: str) -> str:
@@ -382,13 +406,17 @@ def commit_together(drivers: Sequence[LinuxDriver], revert_in: int | None = None
         }
         for driver in drivers
     }
-    results = _play(drivers, variables)
+    results = _play(drivers, variables, revert_in=revert_in or UNCONFIRMED_S)
     errors = {driver.device: driver.end_change(results[driver.device]) for driver in drivers}
     return {device: error for device, error in errors.items() if error is not None}
 
 
 def _play(
-    drivers: Sequence[LinuxDriver], variables: Mapping[str, Mapping[str, object]], *, checks: str = ""
+    drivers: Sequence[LinuxDriver],
+    variables: Mapping[str, Mapping[str, object]],
+    *,
+    checks: str = "",
+    revert_in: int = UNCONFIRMED_S,
 ) -> dict[str, HostResult]:
     """Run the playbook on hosts, all in one batch."""
     password = _common_password(drivers)
@@ -399,7 +427,9 @@ def _play(
     steps = [folder / RAIL_TASKS for folder in own if (folder / RAIL_TASKS).exists()]
     if any(file.read_bytes() != shipped for file in steps):  # a user's steps have to run for each rail
         extra["netkit_at_once"] = "never"
-    return play(APPLY, hosts, extra, checks=checks, password=password, own=own)
+    # Connecting and noticing a dead connection take the time limit each, and are reported as such.
+    step_s = math.ceil(max(STEP_SHARE * revert_in, *(2 * driver.target.timeout_s + 1 for driver in drivers)))
+    return play(APPLY, hosts, extra, checks=checks, password=password, own=own, step_s=step_s)
 
 
 def _common_password(drivers: Sequence[LinuxDriver]) -> str:

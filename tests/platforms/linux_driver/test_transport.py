@@ -24,6 +24,13 @@ OWN = """
         msg: "here is [{{ said.msg }}] {{ batch }}"
       when: inventory_hostname == 'gpu02'
 """
+HANGING = """
+- hosts: platform_linux
+  gather_facts: false
+  tasks:
+    - ansible.builtin.command: "{{ 'sleep 20' if inventory_hostname == 'gpu02' else 'true' }}"
+    - ansible.builtin.command: "true"
+"""
 PASSWORD = "pa55w0rd-of-a-test"  # noqa: S105 (of nobody)
 SHOWING = """
 - hosts: platform_linux
@@ -73,6 +80,16 @@ def test_a_users_own_playbook_comes_first_and_sees_no_secret_of_the_environment(
     assert isinstance(error, DeviceError)
     assert "gpu02: here is [/home/of] 7" in str(error)
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_host_that_hangs_in_a_task_fails_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "hosts-verify.yml").write_text(HANGING, encoding="utf-8")
+    results = play("hosts-verify.yml", {"gpu01": LOCAL, "gpu02": LOCAL}, {}, own=[tmp_path], step_s=8)
+    assert (results["gpu01"].is_seen, results["gpu01"].error()) == (True, None)
+    error = results["gpu02"].error()
+    assert isinstance(error, AccessError)  # it may still go on
+    assert "Timed out after 8 second(s)" in str(error)
+    assert "; check its log and its disk, or restart it" in str(error)
 
 
 def test_own_folders_override_those_of_netkit_file_by_file(tmp_path: Path) -> None:
