@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import netkit
 
 MOST_BYTES, MOST_FILES = 1_000_000, 16
+T = TypeVar("T")
 
 
 def newest_change_ns() -> int:
@@ -64,8 +65,8 @@ class ForkServer:
     requests: socket.socket
     begun_ns: int = field(default_factory=newest_change_ns)
     """After a later change, the code in its memory does not fit the files any more."""
-    _exit_codes: "set[asyncio.Task[int]]" = field(default_factory=set, compare=False)
-    """Of forks that run: the loop holds no task of its own."""
+    _waiting: "set[asyncio.Task[Any]]" = field(default_factory=set, compare=False)
+    """For what forks report: the loop holds no task of its own."""
 
     async def start(
         self, arguments: Sequence[str], environment: Mapping[str, str], streams: Sequence[int], held: Sequence[int] = ()
@@ -82,13 +83,20 @@ class ForkServer:
             return None
         finally:
             os.close(report)
-        pid = await status.readline()
+        begun = self._held(asyncio.create_task(status.readline()))
+        try:
+            pid = await asyncio.shield(begun)
+        except asyncio.CancelledError:
+            begun.add_done_callback(_end_unwanted)
+            raise
         if not pid:
             return None
-        exit_code = asyncio.create_task(_exit_code(int(pid), status))
-        self._exit_codes.add(exit_code)
-        exit_code.add_done_callback(self._exit_codes.discard)
-        return ForkedChild(int(pid), exit_code)
+        return ForkedChild(int(pid), self._held(asyncio.create_task(_exit_code(int(pid), status))))
+
+    def _held(self, task: "asyncio.Task[T]") -> "asyncio.Task[T]":
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+        return task
 
     async def start_piped(
         self, arguments: Sequence[str], environment: Mapping[str, str], held: Sequence[int]
@@ -121,6 +129,13 @@ async def _exit_code(pid: int, status: asyncio.StreamReader) -> int:
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
     return -signal.SIGKILL
+
+
+def _end_unwanted(begun: "asyncio.Task[bytes]") -> None:
+    """Kill a child whose caller was cancelled before its number was known."""
+    if not begun.cancelled() and (pid := begun.result()):
+        with suppress(ProcessLookupError):
+            os.killpg(int(pid), signal.SIGKILL)
 
 
 def fork_server() -> ForkServer | None:
@@ -167,8 +182,11 @@ def _forking(requests: socket.socket, events: selectors.BaseSelector) -> tuple[d
                 pid = _forked()
                 if pid == 0:
                     return json.loads(request), files
-                os.write(files[0], b"%d\n" % pid)
                 events.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, os.dup(files[0])))
+                try:
+                    os.write(files[0], b"%d\n" % pid)
+                except BrokenPipeError:  # nobody waits for it any more
+                    os.killpg(pid, signal.SIGKILL)
             for each in files:
                 os.close(each)
 

@@ -3,12 +3,15 @@
 import asyncio
 import errno
 import gc
+import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp.client import Client
@@ -132,6 +135,53 @@ def test_the_end_of_a_fork_is_read_if_nobody_waits_for_it(forks: ForkServer) -> 
 
     asyncio.run(run())
     assert not faults
+
+
+def children(forks: ForkServer) -> Path:
+    """The children of a fork server, among them those that it has not waited for."""
+    pid = ended(forks, "sh", "-c", "echo $PPID")[1].strip()
+    return Path(f"/proc/{pid}/task/{pid}/children")
+
+
+def test_a_fork_whose_start_is_cancelled_is_killed(forks: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = children(forks)
+    server = int(there.parts[2])
+    send, sent = socket.send_fds, asyncio.Event()
+
+    def sending(*request: Any) -> int:
+        sent.set()
+        return send(*request)
+
+    monkeypatch.setattr(socket, "send_fds", sending)
+
+    async def run() -> None:
+        with Path(os.devnull).open("r+") as null:
+            streams = [null.fileno()] * 3
+            start = asyncio.create_task(forks.start(["sleep", "600"], os.environ, streams))
+            await sent.wait()
+            start.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await start
+            os.kill(server, signal.SIGCONT)
+            later = await forks.start(["true"], os.environ, streams)
+        assert later is not None
+        assert await later.wait() == 0  # requests are answered in order
+        await asyncio.to_thread(until, lambda: not there.read_text(), "it is gone", 20)
+
+    os.kill(server, signal.SIGSTOP)
+    asyncio.run(run())
+
+
+def test_a_fork_whose_caller_has_ended_is_killed(forks: ForkServer) -> None:
+    there = children(forks)
+    reported, report = os.pipe()
+    os.close(reported)
+    with Path(os.devnull).open("r+") as null:
+        request = json.dumps({"arguments": ["sleep", "600"], "environment": dict(os.environ)}).encode()
+        socket.send_fds(forks.requests, [request], [report, *[null.fileno()] * 3])
+    os.close(report)
+    assert ended(forks, "true")[0] == Ended(0, "")  # requests are answered in order
+    until(lambda: not there.read_text(), "it is gone", 20)
 
 
 def test_a_killed_fork_server_ends_its_forks_and_new_interpreters_take_over(forks: ForkServer) -> None:
