@@ -94,6 +94,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
         pass
     fleet = _fleet(request.fleet) if request.fleet is not None else None
     with place.opened() as listening:
+        place = place.bound_to(listening)
         _greet(place, where, ", ".join(names))
         return asyncio.run(_serve(request, every_s, place, listening, prepared, tokens, fleet, forks))
 

@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,10 @@ class ListenAddress:
             raise UsageError(Problem(what, "end what uses it, or choose another address with --listen")) from None
         found.setblocking(False)
         return found
+
+    def bound_to(self, listening: socket.socket) -> "ListenAddress":
+        """The address with the port that the system chose, for port 0."""
+        return replace(self, port=listening.getsockname()[1])
 
     def check_certificate(self) -> None:
         """Refuse an unusable certificate."""

@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,13 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from bench.measure import free_port
 from tests.command import NETKIT, ROOT, Process, begin, environment
 from tests.lab.running import until
 
 TOKEN = "a-token-for-tests-only-0123456789"  # noqa: S105 (of tests)
 PATIENCE_S = 120
-"""Bound, but not listening."""
+GREETING = re.compile(r"https?://127\.0\.0\.1:(\d+)/, the token is in ")
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ class Running:
 
     def output(self) -> str:
         """The output so far."""
-        self.said.seek(0)
-        return self.said.read().decode()
+        size = os.fstat(self.said.fileno()).st_size
+        return os.pread(self.said.fileno(), size, 0).decode()  # the server writes at the position of the file
 
     def forks(self) -> list[str]:
         """The processes that its fork server has started."""
@@ -122,11 +123,10 @@ def serving(
     fabric: Path, state: Path, *options: str | Path, above: Sequence[str] = (), is_tls: bool = False, **changes: str
 ) -> Iterator[Running]:
     """Serve a fabric for the length of a block; a wrapping command may start it, as in another namespace."""
-    chosen = free_port()
-    words = ["serve", "--fabric", str(fabric), f"--listen=127.0.0.1:{chosen}", *map(str, options)]
+    words = ["serve", "--fabric", str(fabric), "--listen=127.0.0.1:0", *map(str, options)]
     own = {"NETKIT_STATE_DIR": str(state), "NETKIT_STORE": "", "NETKIT_SECRET_SERVE_TOKEN": TOKEN, **changes}
     with tempfile.TemporaryFile() as said:
-        running = Running(_begun(above, words, said, own), is_tls, chosen, state, said)
+        running = Running(_begun(above, words, said, own), is_tls, 0, state, said)
         process = running.process
         try:
             until(lambda: _answers(running), "the server answers")
@@ -148,6 +148,10 @@ def _begun(above: Sequence[str], words: Sequence[str], said: IO[bytes], variable
 
 def _answers(running: Running) -> bool:
     assert running.process.poll() is None, running.output()
+    greeted = GREETING.search(running.output())
+    if greeted is None:
+        return False
+    running.port = int(greeted[1])
     try:
         if running.is_tls:
             socket.create_connection(("127.0.0.1", running.port), PATIENCE_S).close()
