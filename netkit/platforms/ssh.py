@@ -348,7 +348,12 @@ class _Exchange:
         self.channel = channel
         if stdin:
             self.channel.settimeout(self._left_s())
-            self.channel.sendall(stdin.encode())
+            try:
+                self.channel.sendall(stdin.encode())
+            except TimeoutError:
+                raise
+            except OSError:  # it has ended without its input, and says why below; or the connection has
+                pass
         self.channel.shutdown_write()
         while self._read():
             pass

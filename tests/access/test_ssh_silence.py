@@ -87,6 +87,8 @@ class Switch(paramiko.ServerInterface):  # type: ignore[misc]  # paramiko ships 
             threading.Thread(target=self._begin, args=(channel,), daemon=True).start()
         else:
             self.questions.append(command.decode())
+            if self.answer == "early":
+                threading.Thread(target=self._end_early, args=(channel,), daemon=True).start()
             if self.answer in {"end", "killed"}:
                 threading.Thread(target=self._end, args=(channel,), daemon=True).start()
         return True
@@ -104,6 +106,13 @@ class Switch(paramiko.ServerInterface):  # type: ignore[misc]  # paramiko ships 
                 channel.sendall(b"applied\n")
                 self._end(channel)
             threading.Event().wait(0.05)
+
+    @staticmethod
+    def _end_early(channel: paramiko.Channel) -> None:
+        channel.recv(1)
+        channel.sendall_stderr(b"no space left\n")
+        channel.send_exit_status(7)
+        channel.close()
 
     def _cut(self) -> None:
         assert self.cable
@@ -225,6 +234,16 @@ def test_a_command_without_a_result_is_no_lost_connection(
         with pytest.raises(CutShortError, match="leaf01: refuses to run: date"):
             line.run("date")
         assert line.is_alive
+
+
+def test_a_command_that_ends_before_it_has_read_its_input_keeps_its_exit_code(
+    listener: socket.socket, key: paramiko.PKey, target: SshTarget
+) -> None:
+    serve(Switch(answer="early"), listener, key)
+    with closing(SshLine(target)) as line:
+        line.open()
+        done = line.run("cat >file", stdin=INPUT)
+    assert (done.exit_code, done.stderr) == (7, "no space left\n")
 
 
 def transport_of(line: SshLine) -> Any:
