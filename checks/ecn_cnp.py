@@ -309,12 +309,13 @@ def unmarked(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def _is_silent(context: CheckContext, device: DeviceContext, port: Port) -> bool:
     """Whether a queue is full, moves, and marks nothing."""
     queue = place(port.name, context.fabric.lossless.roce.priority)
-    marks, moved = _marks_at(context, device, port.name), device.delta("queue_tx_packets", queue)
     levels = device.facts.buffers
     level = None if isinstance(levels, Absent) else levels.get(queue)
-    is_full = level is not None and (level.used_bytes or 0) > port.profile.ecn.max_bytes
+    if level is None or (level.used_bytes or 0) <= port.profile.ecn.max_bytes:
+        return False
+    marks, moved = _marks_at(context, device, port.name), device.delta("queue_tx_packets", queue)
     is_still = moved.is_known and most(0, moved.value) >= LEAST_MARKED
-    return is_full and marks.is_known and not marks.value and not is_still
+    return marks.is_known and not marks.value and not is_still
 
 
 def _pauses_unmarked(context: CheckContext, device: DeviceContext) -> bool:
@@ -323,13 +324,10 @@ def _pauses_unmarked(context: CheckContext, device: DeviceContext) -> bool:
     marks = [_marks_at(context, device, port) for port in device.ports]
     if not all(delta.is_known for delta in marks) or any(delta.value for delta in marks):
         return False
-    arriving = [received_at(context, device, port, number) for port in device.ports]
-    if not all(pauses.is_known for pauses in arriving):
+    if all(sent_at(context, device, port, number).verdict(context) is Verdict.PASS for port in device.ports):
         return False
-    is_pausing = any(
-        sent_at(context, device, port, number).verdict(context) is not Verdict.PASS for port in device.ports
-    )
-    return is_pausing and all(pauses.verdict(context) is Verdict.PASS for pauses in arriving)
+    arriving = [received_at(context, device, port, number) for port in device.ports]
+    return all(pauses.is_known and pauses.verdict(context) is Verdict.PASS for pauses in arriving)
 
 
 @fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos", "routes.lookups"], reads=CNP_READS)

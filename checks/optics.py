@@ -66,7 +66,7 @@ def light(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         if not module.lanes or all(lane.rx_dbm is None and lane.tx_dbm is None for lane in module.lanes.values()):
             yield skip(port, f"{_kind(module)} does not measure optical power")
             continue
-        dim, media = _dim_lane(context, module), _media(device, port)
+        media = _media(device, port)
         rx_limits, tx_limits = limits_of(module, "rx_dbm", media), limits_of(module, "tx_dbm", media)
         for number, lane in sorted(module.lanes.items()):
             for way, value, limits in (("received", lane.rx_dbm, rx_limits), ("transmitted", lane.tx_dbm, tx_limits)):
@@ -75,6 +75,7 @@ def light(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
                 if is_within(value, limits, context.limits.light_margin_db):  # as almost all
                     yield PASSED
                 else:
+                    dim = _dim_lane(context, module)
                     reading = ModuleReading(f"lane {number}, {way} power", value, limits, "dBm")
                     yield _light(context, device, port, reading, is_dim=dim is not None and dim.lane == number)
 
@@ -461,9 +462,10 @@ def fec(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """
     for name in device.cabled:
         lost = device.delta("fec_uncorrectable", name)
-        bins = {number: device.delta("fec_bin", place(name, number)) for number in range(16)}
-        most = max((number for number, delta in bins.items() if delta.is_known and delta.value), default=0)
-        if not lost.is_known and not any(delta.is_known for delta in bins.values()):
+        numbers = range(16) if device.deltas("fec_bin") else ()
+        bins = {number: delta for number in numbers if (delta := device.delta("fec_bin", place(name, number))).is_known}
+        most = max((number for number, delta in bins.items() if delta.value), default=0)
+        if not lost.is_known and not bins:
             yield skip(name, f"the number of FEC corrections is unknown: {lost.state}")
         elif lost.is_known and lost.value:
             text = f"{lost.value} uncorrectable codewords in {lost.seconds:.0f} s"

@@ -49,14 +49,10 @@ def rate(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """
     lossless = context.fabric.lossless.lossless_priorities
     for port in (*device.ports, *device.nics):
-        far = context.far(device.name, port)
         for priority in lossless:
-            for pauses, words, way in (
-                (received(device, port, priority), f"is held up by {far}", context.way_in(device.name, port)),
-                (sent(device, port, priority), f"holds up {far}", context.way(device.name, port)),
-            ):
+            for pauses, is_sent in ((received(device, port, priority), False), (sent(device, port, priority), True)):
                 if priority == lossless[0] or not pauses.is_total:
-                    yield _judged(context, place(port, priority), pauses, words, _pauses_on(way, priority))
+                    yield _judged(context, CableEnd(device.name, port), priority, pauses, is_sent=is_sent)
 
 
 def _pauses_on(way: str, priority: int) -> str:
@@ -64,13 +60,16 @@ def _pauses_on(way: str, priority: int) -> str:
     return way and f"{way}: pauses of priority {priority}"
 
 
-def _judged(context: CheckContext, at: str, pauses: Pauses, words: str, cause: str) -> Finding:
+def _judged(context: CheckContext, end: CableEnd, priority: int, pauses: Pauses, *, is_sent: bool) -> Finding:
+    at = place(end.port, priority)
     if not pauses.is_known:
         return skip(at, f"pauses are not known: {pauses.frames.state}")
     verdict = pauses.verdict(context)
     if verdict is Verdict.PASS:
         return PASSED
-    say = fail if verdict is Verdict.FAIL else warn
+    say, far = fail if verdict is Verdict.FAIL else warn, context.far(end.device, end.port)
+    words, way = (f"holds up {far}", context.way) if is_sent else (f"is held up by {far}", context.way_in)
+    cause = _pauses_on(way(end.device, end.port), priority)
     window = f"{pauses.frames.seconds or pauses.time_us.seconds:.0f} s"
     return say(at, f"{words}: {pauses}", "netkit check pfc.origin names the cause", cause=cause, window=window)
 

@@ -133,6 +133,9 @@ class _Packing:
         found: dict[str, Any] = {}
         for name, counts in counters.items():
             earlier = (before or {}).get(name, {})
+            if earlier is counts and counts:
+                found[name] = [self._place(tuple(counts)), [0] * len(counts), True]
+                continue
             is_alike = earlier.keys() == counts.keys() and bool(earlier)
             values = [count - earlier[at] for at, count in counts.items()] if is_alike else list(counts.values())
             found[name] = [self._place(tuple(counts)), values, is_alike]

@@ -105,6 +105,8 @@ def deltas(name: str, samples: tuple[Sample, ...], unchanged: Unchanged | None =
 
 def has_fallen(earlier: Mapping[str, int], later: Mapping[str, int]) -> bool:
     """Whether a counter is lower than before at any place."""
+    if earlier is later:  # parsed from equal answers
+        return False
     if list(earlier) == list(later):  # as usual: no look-up for each
         return any(map(operator.lt, later.values(), earlier.values()))
     return any(count < earlier.get(at, 0) for at, count in later.items())

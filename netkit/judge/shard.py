@@ -113,11 +113,15 @@ class _Kept:
 
     def __init__(self, names: Mapping[str, frozenset[str]], samples: Sequence[Sample]) -> None:
         self._names = names
+        self._last: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {}
+        """Name → its last counts and what is kept of them: most count nothing between two samples."""
         self._fallen = set(_fallen(samples[0].counters, samples[-1].counters)) if len(samples) > 1 else set[str]()
 
     def of(self, counters: Counters) -> Counters:
-        found = {name: self._places(name, counts) for name, counts in counters.items()}
-        return {name: counts for name, counts in found.items() if counts}
+        for name, counts in counters.items():
+            if name not in self._last or self._last[name][0] is not counts:
+                self._last[name] = counts, self._places(name, counts)
+        return {name: kept for name in counters if (kept := self._last[name][1])}
 
     def _places(self, name: str, counts: Mapping[str, int]) -> Mapping[str, int]:
         numbers = self._names.get(name)
