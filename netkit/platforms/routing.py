@@ -113,6 +113,8 @@ class Router:
     """(port, SVI): access ports and the SVI of their VLAN."""
     down: frozenset[str] = frozenset()
     """Interfaces that are shut down."""
+    speeds: Mapping[str, int] = field(default_factory=dict)
+    """In Gb/s, of ports with a fixed speed: a link with another one at its far end is down."""
     prefix_lists: Mapping[str, tuple[PrefixListEntry, ...]] = field(default_factory=dict)
     route_maps: Mapping[str, tuple[Clause, ...]] = field(default_factory=dict)
     neighbors: tuple[BgpNeighbor, ...] = ()

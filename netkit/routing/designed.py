@@ -80,6 +80,7 @@ def _router_of_v4(fabric: Fabric, switch: Switch) -> Router:
         router_id=switch.loopback,
         addresses=tuple(_addresses(switch)),
         members=tuple((port.name, VLAN) for port in switch.host_ports) if switch.vlan else (),
+        speeds={port.name: port.speed_gbps for port in switch.fabric_ports},
         prefix_lists=_lists(fabric, switch, 4),
         route_maps={
             CONNECTED: (Clause(10, is_permit=True, prefix_lists=("CONNECTED",)),),

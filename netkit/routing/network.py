@@ -524,7 +524,7 @@ class FamilyNetwork:
             sessions: list[_Session | None] = []
             for number, peer in enumerate(self._routers[end[0]]):
                 far = self._sides[end[0], number].get(end[1])
-                is_up = far is not None and _is_up(router, near, peer) and _is_up(peer, far, router)
+                is_up = far is not None and _is_up(router, near, peer, far) and _is_up(peer, far, router, near)
                 if far is not None and (near.address or far.address):
                     is_up &= router.has(near.interface, far.address) and peer.has(far.interface, near.address)
                 sessions.append(self._session((name, phase), near, (end[0], number), far) if far and is_up else None)
@@ -756,10 +756,12 @@ class FamilyNetwork:
         return self._by_length[length].get(network, 0)
 
 
-def _is_up(router: Router, side: BgpNeighbor, peer: Router) -> bool:
+def _is_up(router: Router, side: BgpNeighbor, peer: Router, far: BgpNeighbor) -> bool:
     """Whether one end of a session accepts the other."""
     is_expected = side.remote_asn == peer.asn if side.remote_asn else router.asn != peer.asn
-    return bool(router.asn and peer.asn and is_expected and side.is_active and side.interface not in router.down)
+    speed, other = router.speeds.get(side.interface), peer.speeds.get(far.interface)
+    is_link = side.interface not in router.down and (None in {speed, other} or speed == other)
+    return bool(router.asn and peer.asn and is_expected and side.is_active and is_link)
 
 
 def _occurrence(asn: int, earlier: int) -> int:

@@ -164,7 +164,10 @@ def check_family(fabric: Fabric, switch: Switch, found: Router, version: int) ->
     addresses = [(name, ip_interface(text)) for name, text in texts if text]
     assert found.down.isdisjoint(port.name for port in switch.ports)
     assert found.down.isdisjoint(port.name for port in switch.external)
-    assert replace(found, prefix_lists={}, route_maps={}, down=frozenset()) == Router(
+    if switch.platform in {"eos", "sonic"}:
+        speeds = {port.name: port.split.speed_gbps for port in switch.ports}
+        assert {name: found.speeds.get(name) for name in speeds} == speeds
+    assert replace(found, prefix_lists={}, route_maps={}, down=frozenset(), speeds={}) == Router(
         asn=switch.asn if has_bgp else 0,
         router_id=switch.loopback if has_bgp else "",
         addresses=tuple(sorted(addresses, key=lambda one: (one[0], int(one[1].ip)))),

@@ -60,4 +60,5 @@ def reported(router: Router) -> Iterator[str]:
         yield f"static {route.prefix} {route.via or 'dropped'}{' after BGP' if route.is_floating else ''}"
     if router.redistributed is not None:
         yield f"redistributes {router.redistributed}".rstrip()
+    yield from (f"speed {name} {gbps}" for name, gbps in router.speeds.items())
     yield from (f"unknown {line}" for line in router.unknown)

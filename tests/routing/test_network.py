@@ -192,6 +192,14 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
     "interface shut down": (
         Scene({"leaf1": leaf(1, down=frozenset({"p11"}))}), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
     ),
+    "one speed at both ends of a link": (
+        Scene({"leaf1": leaf(1, speeds={"p11": 400}), "spine1": spine(1, speeds={"p11": 400, "p12": 800})}),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "another speed at the other end of a link": (
+        Scene({"leaf1": leaf(1, speeds={"p11": 400}), "spine1": spine(1, speeds={"p11": 800})}),
+        EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
     "host port shut down": (
         Scene({"leaf1": leaf(1, down=frozenset({"h1"}))}), WITHOUT_1, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),

@@ -1,5 +1,6 @@
 """Routing model from an EOS configuration, and eos.cfg with retained routing."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -52,6 +53,8 @@ HARMLESS_TO_NEIGHBOR = (
     "bfd", "description", "graceful-restart", "next-hop-self", "rib-in pre-policy retain", "send-community", "timers",
     "idle-restart-timer", "auto-local-addr", "maximum-routes 0",
 )  # fmt: skip
+SPEED = re.compile(r"(?:forced )?(\d+)g(?:full|-\d+)?")
+"""In Gb/s, unless it is negotiated."""
 Section = list[tuple[Path, str]]
 
 
@@ -121,6 +124,7 @@ class _Reader(RouterReader):
         self.addresses: dict[str, list[IpInterface]] = {}
         self.members: dict[str, str] = {}
         self.down: set[str] = set()
+        self.speeds: dict[str, int] = {}
         self.with_ipv6: set[str] = set()
         self.numbered: set[str] = set()
         """Interfaces with an address of any family."""
@@ -177,6 +181,8 @@ class _Reader(RouterReader):
                     self.unknown += [] if address else [f"interface {name}: {path[0]}"]
                 case ["switchport", "access", "vlan"]:
                     self.members[name] = f"Vlan{value}"
+                case ["speed"] if speed := SPEED.fullmatch(value):
+                    self.speeds[name] = int(speed[1])
             if path[0].startswith(("ipv6 enable", "ipv6 address ")):
                 self.with_ipv6.add(name)
         if found and not vrf:
@@ -304,6 +310,7 @@ class _Reader(RouterReader):
             addresses=addresses,
             members=tuple(sorted((port, vlan) for port, vlan in self.members.items() if vlan in self.numbered)),
             down=frozenset(self.down),
+            speeds=dict(sorted(self.speeds.items())),
             prefix_lists=in_order(self.lists),
             route_maps=clauses_in_order(self.maps),
             neighbors=tuple(

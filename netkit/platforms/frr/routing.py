@@ -71,6 +71,8 @@ class Wiring:
     members: dict[str, str] = field(default_factory=dict)
     """Port → its bridge or VLAN."""
     down: set[str] = field(default_factory=set)
+    speeds: dict[str, int] = field(default_factory=dict)
+    """In Gb/s."""
     without_ipv6: set[str] = field(default_factory=set)
     """Interfaces without a link-local address, where unnumbered BGP finds no neighbour."""
     unknown: list[str] = field(default_factory=list)
@@ -334,6 +336,7 @@ class _Reader(RouterReader):
             addresses=in_family(wired.addresses, self.version),
             members=tuple(sorted(wired.members.items())),
             down=frozenset(wired.down),
+            speeds=dict(sorted(wired.speeds.items())),
             prefix_lists=in_order(self.lists),
             route_maps=maps,
             neighbors=neighbors,

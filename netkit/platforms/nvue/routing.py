@@ -1,6 +1,7 @@
 """Routing in an NVUE tree: reading it, and adding entries to it."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -42,6 +43,7 @@ from netkit.platforms.routing import (
 
 ON = frozenset({"on", "enabled", "enable", "true"})
 SWITCH = frozenset({"state", "enable"})
+SPEED = re.compile(r"(\d+)G")
 """What turns an object on: `enable: on` up to 5.14, `state: enabled` since."""
 DEFAULT_PATHS = 64
 DEFAULT_ALLOWAS_IN = 3
@@ -166,6 +168,7 @@ class _Reader:
         self.access: dict[str, str] = {}
         self.svis: dict[str, str] = {}
         self.down: set[str] = set()
+        self.speeds: dict[str, int] = {}
         self.rules: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
         self.actions: dict[tuple[str, str], str] = {}
         self.clauses: dict[tuple[str, str], ClauseDraft] = {}
@@ -196,6 +199,8 @@ class _Reader:
         elif key == "link":
             if path[3:] == ("state", "down") or (path[3:] == ("state",) and value == "down"):
                 self.down.add(name)
+            elif path[3:] == ("speed",) and (speed := SPEED.fullmatch(value)):
+                self.speeds[name] = int(speed[1])
         elif key == "vrf":
             self.vrfs[name] = value
         elif key == "vlan":
@@ -415,6 +420,7 @@ class _Reader:
             addresses=in_family(wired, self.version),
             members=tuple(sorted((port, self.svis[vlan]) for port, vlan in self.access.items() if vlan in self.svis)),
             down=frozenset(self.down),
+            speeds=dict(sorted(self.speeds.items())),
             prefix_lists=in_order(self._prefix_lists()),
             route_maps=clauses_in_order(self._route_maps()),
             neighbors=neighbors if is_on else (),

@@ -154,7 +154,7 @@ def _with_row(text: str, table: str, key: str, row: Row) -> str:
 
 
 def _wired(tables: Tables) -> frr.Wiring:
-    """Collect the addresses, the VLAN of each access port, and what is shut down."""
+    """Collect the addresses, the VLAN of each access port, speeds, and what is shut down."""
     wired = frr.Wiring()
     elsewhere = set()
     for table in INTERFACES:
@@ -177,6 +177,11 @@ def _wired(tables: Tables) -> frr.Wiring:
             wired.members[port] = vlan
     for table in LINKS:
         wired.down.update(name for name, row in tables.get(table, NOTHING).items() if row.get("admin_status") == "down")
+    wired.speeds |= {
+        name: int(row["speed"]) // 1000
+        for name, row in tables.get("PORT", NOTHING).items()
+        if row.get("speed", "").isdecimal() and row.get("autoneg", "off") == "off"
+    }
     _static(tables, wired)
     if tables.get("BGP_DEVICE_GLOBAL", NOTHING).get("STATE", NO_ROW).get("tsa_enabled", "false") != "false":
         wired.unknown.append("BGP_DEVICE_GLOBAL|STATE|tsa_enabled: true")
