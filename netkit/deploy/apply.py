@@ -294,9 +294,14 @@ def _reverted(undone: Journal, orders: Orders, fabric: Fabric, left: DeviceOutco
     """What a device runs once its unconfirmed change has reverted; None if it may have got the confirmation.
 
     Nothing may depend on a device that cannot be read, but a leaf that lives still carries the traffic of its hosts.
+    A damaged journal does not prove that no confirmation was sent.
     """
+    try:
+        entries = undone.entries()
+    except DeployError:
+        return None
     stage, confirmed, is_sent = 0, -1, False
-    for entry in undone.entries():
+    for entry in entries:
         if entry.step == STAGE:
             stage = int(entry.note)
         elif entry.device == left.device and entry.step in {Phase.CONFIRM, CONFIRMED}:

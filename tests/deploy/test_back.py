@@ -333,8 +333,17 @@ def test_a_switch_that_died_does_not_hold_up_the_routing_of_the_others(*, is_aut
         assert again.orders().plan.unknown == ()
 
 
-@pytest.mark.parametrize(("lost_at", "stages"), [("commit_config, done", {"both", "finish"}), ("confirm_commit", {""})])
-def test_a_leaf_that_cannot_be_read_keeps_its_traffic_on_the_way_back(lost_at: str, stages: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("lost_at", "damage", "stages"),
+    [
+        ("commit_config, done", "", {"both", "finish"}),
+        ("commit_config, done", "}\n", {""}),
+        ("confirm_commit", "", {""}),
+    ],
+)
+def test_a_leaf_that_cannot_be_read_keeps_its_traffic_on_the_way_back(
+    lost_at: str, damage: str, stages: set[str]
+) -> None:
     """It runs again what it confirmed in the first stage, unless it may have got the second confirmation."""
     with scene("summaries") as found:
         leaf, times = found.devices["leaf02"], Counter[str]()
@@ -348,6 +357,8 @@ def test_a_leaf_that_cannot_be_read_keeps_its_traffic_on_the_way_back(lost_at: s
         journal = found.journal()
         first = found.apply(journal)
         assert [one.device for one in first.devices if one.state is ConfigState.UNKNOWN] == ["leaf02"]
+        with (journal.folder / "journal.jsonl").open("a", encoding="utf-8") as file:
+            file.write(damage)
         plan = deploy.plan_rollback(journal, found.fabric, found.connect)[0]
         assert {step.stage for step in plan.steps if "leaf01" in step.devices} == stages
         assert not plan.worst
