@@ -67,7 +67,8 @@ class HostResult:
         if self.is_unreachable:
             return AccessError(Problem(f"{self.device}: {self.failure}", "check its address, account and host key"))
         if self.is_hung:
-            return AccessError(Problem(f"{self.device}: {self.failure}", "check its log and its disk, or restart it"))
+            remedy = "check its log and its disk; one that is only slow needs a longer --confirm-within"
+            return AccessError(Problem(f"{self.device}: {self.failure}", remedy))
         return DeviceError(Problem(f"{self.device}: {self.failure}", "")) if self.failure else None
 
 
