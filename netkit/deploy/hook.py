@@ -240,7 +240,7 @@ def _posted(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
         with opener.open(request, timeout=hook.timeout_s) as answer:
             if answer.status != http.HTTPStatus.OK:
                 raise _failed(f"answers with status {answer.status}")
-            lengths = sorted(set(answer.headers.get_all("Content-Length", [])))
+            lengths = sorted({one.strip(" \t") for one in answer.headers.get_all("Content-Length", [])})
             if len(lengths) > 1 or not all(map(LENGTH.fullmatch, lengths)):
                 raise _failed(
                     f"answers with Content-Length {', '.join(lengths)[:MOST_REASON]!r}, not a number of bytes"

@@ -261,6 +261,12 @@ def test_a_service_that_refuses_or_answers_garbage_or_too_much_refuses(tmp_path:
             assert "closes the connection in the middle of its answer" in refusal(settings, tmp_path)
 
 
+def test_spaces_after_a_length_are_no_part_of_it(tmp_path: Path) -> None:
+    with service() as found:
+        found.headers = {"Content-Length": f"{len(found.body)} \t"}
+        assert ask(HookSettings(url=found.url), ASKED, tmp_path) == "open"
+
+
 @pytest.mark.parametrize(
     "length", ["-5", "five", "+33", "3_3", "0x21", "33, 33", "", "9" * 5000, "33\r\nContent-Length: 5"]
 )
