@@ -298,8 +298,9 @@ def limited(
 ) -> Plan:
     """The part of an unordered plan of a rollback for these devices, with their order.
 
-    `others` is called where routing changes: it returns what the devices run that are not in the plan. Nothing may
-    depend on a device that could not be read, but none is unknown: the run knows both its configurations.
+    `others` is called where routing changes: it returns what the devices run that are not in the plan, and those that
+    could not be read, if that is known. Nothing may depend on the others of these, but none is unknown: the run knows
+    both its configurations.
     """
     part = replace(
         plan,
