@@ -241,7 +241,8 @@ def plan_rollback(
     names_here = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
     others = _others(undone, tuple(name for name in names_here if name not in changed), read_others)
     leaves = [leaf.name for leaf in fabric.tier("leaf") if isinstance(current.get(leaf.name), Unreachable)]
-    reverted = {name: _reverted(undone, orders, fabric, *changed[name]) for name in leaves if name not in gone_back}
+    reverted: dict[str, Running | None] = {name: _reverted(undone, orders, fabric, *changed[name]) for name in leaves}
+    reverted |= left_since(undone.run, undone.folder.parent, leaves)
 
     def beside() -> Mapping[str, Running | Unreachable]:
         return {**others(), **{name: running for name, running in reverted.items() if running is not None}}

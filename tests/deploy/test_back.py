@@ -26,7 +26,7 @@ from netkit.report.history_text import outcome_text
 from tests import intents
 from tests.deploy import promise
 from tests.deploy.fake import Fault, Killed
-from tests.deploy.scene import Scene, scene
+from tests.deploy.scene import Scene, no_strike, scene
 from tests.deploy.test_promises import Cut
 from tests.lab.running import write_fabric
 
@@ -362,6 +362,30 @@ def test_a_leaf_that_cannot_be_read_keeps_its_traffic_on_the_way_back(
         plan = deploy.plan_rollback(journal, found.fabric, found.connect)[0]
         assert {step.stage for step in plan.steps if "leaf01" in step.devices} == stages
         assert not plan.worst
+
+
+@pytest.mark.parametrize(("lost_at", "is_rolled_back"), [("commit_config, done", False), ("confirm_commit", True)])
+def test_a_leaf_that_cannot_be_read_runs_what_later_runs_left_there(
+    monkeypatch: pytest.MonkeyPatch, lost_at: str, *, is_rolled_back: bool
+) -> None:
+    with scene("words") as found:
+        leaf, lost = found.devices["leaf02"], [Fault("open", "unreachable", 10_000), Fault("confirm_commit", "lost")]
+
+        def strike(device: str, operation: str) -> None:
+            leaf.faults += lost if (device, operation) == ("leaf02", lost_at) else []
+
+        found.strike = strike
+        journal = found.journal()
+        first = found.apply(journal, max_fail=1)
+        assert [one.device for one in first.devices if one.state is ConfigState.UNKNOWN] == ["leaf02"]
+        found.strike, leaf.faults[:] = no_strike, []
+        found.wait(promise.LONG_S)
+        if not is_rolled_back:
+            found.plan = found.replan()
+        again = found.undo(journal) if is_rolled_back else found.apply()
+        assert "leaf02" in of(again, DeviceResult.DONE)
+        leaf.faults += lost
+        assert others(found, journal, monkeypatch)["leaf02"].files == leaf.running
 
 
 def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None:
