@@ -76,7 +76,7 @@ def test_a_worker_that_would_drop_a_job_in_silence_is_named(is_late: bool, fleet
     with fleet_bed.coordinator() as fleet:
         if not is_late:
             older = fleet_bed.worker("tokyo", "older", OLDER="1")
-            eventually(lambda: names(fleet_bed))
+            eventually(lambda: older.process.pid in names(fleet_bed))
         events = fleet.run(jobs)
         if is_late:
             event = next(events)
@@ -88,8 +88,9 @@ def test_a_worker_that_would_drop_a_job_in_silence_is_named(is_late: bool, fleet
         f"the worker {names(fleet_bed)[older.process.pid]} runs an older netkit ({__version__}), "
         "which may drop the job unanswered; install this release at the site tokyo, and restart the worker"
     )
-    line = "refused a message: it is not a job of netkit"
-    assert any(one.startswith(line) for one in older.lines()) == is_late
+    if is_late:  # else its status may reach the coordinator before the job is sent
+        line = "refused a message: it is not a job of netkit"
+        assert any(one.startswith(line) for one in older.lines())
 
 
 def test_the_status_of_an_older_worker_that_has_ended_does_not_count(fleet_bed: Bed) -> None:
