@@ -218,7 +218,8 @@ def plan_rollback(
 
     What the devices run that it changed is taken from the journal; those in an unknown state, and those another
     rollback has started on since, are read. The order takes all others as `read_others` reads them, else as the
-    journals know them, else as they are intended; switches that it could not read may carry nothing.
+    journals know them, else as they are intended. Of what the run changed, spines that cannot be read may carry
+    nothing; leaves carry the traffic of what they last confirmed.
     """
     orders = undone.orders()
     changed = _changed(undone, orders)
