@@ -277,8 +277,8 @@ class Coordinator:
         site.look_s = time.monotonic() + LOOK_S
         _, receivers = link.waiting_jobs()
         found = newest(link.peek_status(), self._settings.site(site.name).keys, site.name)
-        # Of those that ended within the last minute, the status is still there.
-        connected = sorted(found, key=lambda one: (-one.at_s, -one.since_s))[:receivers]
+        # Of those that ended within the last minute, the status is still there; one updated within a second, the same.
+        connected = sorted(found, key=lambda one: (-one.at_s, -one.since_s, -one.format))[:receivers]
         older = next((one for one in connected if one.format == 1), None)
         if older is not None:
             who = f"the worker {older.worker} runs an older netkit ({older.version}), which may drop the job unanswered"

@@ -19,7 +19,7 @@ from netkit.fleet.coordinator import Coordinator
 from netkit.fleet.installation import PASSWORD, NewFleet
 from netkit.fleet.job import BackupWork, SiteJob, new_job
 from netkit.fleet.link import BrokerLink
-from netkit.fleet.rabbitmq import JOBS
+from netkit.fleet.rabbitmq import JOBS, STATUS
 from netkit.fleet.settings import FleetSettings
 from netkit.fleet.signing import Credentials
 from tests.command import Forked, Process
@@ -104,9 +104,9 @@ class Bed:
         eventually(lambda: any(line.startswith("connected to") for line in found.lines()) or died(found))
         return found
 
-    def link(self) -> BrokerLink:
-        """Connect to the broker's part of tokyo as the coordinator: rabbitmqctl starts slowly on a busy machine."""
-        return BrokerLink(self.settings.broker, "netkit.tokyo", "netkit.coordinator", self.credentials())
+    def link(self, site: str = "tokyo") -> BrokerLink:
+        """Connect to the broker's part of a site as the coordinator: rabbitmqctl starts slowly on a busy machine."""
+        return BrokerLink(self.settings.broker, f"netkit.{site}", "netkit.coordinator", self.credentials())
 
     def purge(self) -> None:
         """Empty the queues of jobs, as the worker of each site may."""
@@ -122,6 +122,19 @@ class Bed:
             one.process.wait(PATIENCE_S)
         self.workers.clear()
 
+    def forget_workers(self) -> None:
+        """End the workers, and take away what they reported: the broker keeps it for a minute."""
+        sites = FABRIC if self.workers else ()
+        self.end_workers()
+        for site in sites:
+            with self.link(site) as link:
+                eventually(partial(_is_left, link))
+                reports = link.peek_status()
+                link.consume(STATUS, prefetch=256)
+                for _ in reports:
+                    if (received := link.received(1.0)) is not None:  # else its minute is over
+                        link.acknowledge(received)
+
 
 def _begun(above: Sequence[str], words: Sequence[str], variables: Mapping[str, str], output: IO[bytes]) -> Process:
     """Start a worker: in a fork, or below a command if there is one, as in another namespace."""
@@ -133,10 +146,15 @@ def _begun(above: Sequence[str], words: Sequence[str], variables: Mapping[str, s
 
 def empty(link: BrokerLink) -> None:
     """Take all jobs; the broker delivers those of killed workers again once it has noticed the end of each."""
-    eventually(lambda: not link.consumers(JOBS))
+    eventually(partial(_is_left, link))
     link.consume(JOBS, prefetch=100)
     while (received := link.received(0.2)) is not None:
         link.acknowledge(received)
+
+
+def _is_left(link: BrokerLink) -> bool:
+    """Whether the broker has noticed the end of all workers of a site."""
+    return not link.consumers(JOBS)
 
 
 def died(worker: WorkerProcess) -> bool:

@@ -15,4 +15,4 @@ def running_fleet() -> Iterator[Bed]:
 def fleet_bed(running_fleet: Bed) -> Iterator[Bed]:
     """A broker without workers."""
     yield running_fleet
-    running_fleet.end_workers()
+    running_fleet.forget_workers()

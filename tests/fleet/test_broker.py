@@ -11,6 +11,7 @@ from netkit.fleet import coordinator as coordinating
 from netkit.fleet import signing
 from netkit.fleet.answer import JobAnswer, JobProgress, LostJob
 from netkit.fleet.job import PURPOSE, SiteJob, canonical, sign_job
+from netkit.fleet.rabbitmq import JOBS
 from tests.fleet.bed import Bed, eventually, job
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 
@@ -98,7 +99,8 @@ def test_the_status_of_an_older_worker_that_has_ended_does_not_count(fleet_bed: 
     eventually(lambda: names(fleet_bed))
     fleet_bed.end_workers()
     newer = fleet_bed.worker("tokyo", "newer")
-    eventually(lambda: newer.process.pid in names(fleet_bed))
+    with fleet_bed.link() as link:
+        eventually(lambda: newer.process.pid in names(fleet_bed) and link.consumers(JOBS) == 1)
     with fleet_bed.coordinator() as fleet:
         assert [one for one in fleet.run([job()]) if isinstance(one, LostJob)] == []
 

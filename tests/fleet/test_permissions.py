@@ -67,7 +67,7 @@ def coordinator_channel(bed: Bed, vhost: str) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def traffic(running_fleet: Bed) -> Iterator[None]:
     """In both sites a job, an answer and a status wait; none of them may be gone when all was tried."""
-    names = (JOBS, THEIRS, STATUS)
+    names = (JOBS, THEIRS)
     with ExitStack() as stack:
         sites = [stack.enter_context(coordinator_channel(running_fleet, f"netkit.{site}")) for site in SITES]
         for one, site in zip(sites, SITES, strict=True):
@@ -82,6 +82,10 @@ def traffic(running_fleet: Bed) -> Iterator[None]:
             worker.close()
         yield
         counts = [one.queue_declare(name, passive=True).message_count for one in sites for name in names]
+        statuses = []
+        for site in SITES:
+            with running_fleet.link(site) as link:
+                statuses.append(link.peek_status())
         for one in sites:
             one.queue_delete(THEIRS)
             one.queue_delete(ROUND)
@@ -90,6 +94,7 @@ def traffic(running_fleet: Bed) -> Iterator[None]:
             worker.channel().queue_purge(JOBS)
             worker.close()
         assert counts == [1] * 2 * len(names)
+        assert all(b"answer" in found for found in statuses), "among what workers of other tests reported"
 
 
 @pytest.fixture
