@@ -226,7 +226,7 @@ def plan_rollback(
     before = {name: _files(running) for name, (_, running) in changed.items()}
     owner = {name: (orders.owner or orders.intended)[name] for name in changed}
     current: dict[str, Running | Unreachable] = {
-        name: _left_running(orders, fabric, outcome, running) for name, (outcome, running) in changed.items()
+        name: _left_running(orders, fabric, name, _left(one), running) for name, (one, running) in changed.items()
     }
     gone_back = undone.gone_back()
     in_doubt = [name for name, (one, _) in changed.items() if _left(one) is ConfigState.UNKNOWN or name in gone_back]
@@ -242,8 +242,8 @@ def plan_rollback(
     names_here = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
     others = _others(undone, tuple(name for name in names_here if name not in changed), read_others)
     leaves = [leaf.name for leaf in fabric.tier("leaf") if isinstance(current.get(leaf.name), Unreachable)]
-    reverted: dict[str, Running | None] = {name: _reverted(undone, orders, fabric, *changed[name]) for name in leaves}
-    reverted |= left_since(undone.run, undone.folder.parent, leaves)
+    reverted: dict[str, Running | None] = {name: _reverted(undone, fabric, name) for name in leaves}
+    reverted |= left_since(undone.run, undone.folder.parent, leaves, lambda run, name: _reverted(run, fabric, name))
 
     def beside() -> Mapping[str, Running | Unreachable]:
         return {**others(), **{name: running for name, running in reverted.items() if running is not None}}
@@ -283,39 +283,38 @@ def _changed(undone: Journal, orders: Orders) -> dict[str, tuple[DeviceOutcome, 
     return found
 
 
-def _left_running(orders: Orders, fabric: Fabric, left: DeviceOutcome, before: Running) -> Running:
-    """What a device runs if a run left it as its outcome says."""
-    files = orders.intended[left.device]
-    if _left(left) is ConfigState.BOTH:
-        kept = next(bridge.kept for bridge in orders.plan.bridges if bridge.device == left.device)
-        files = planning.keeping(fabric, left.device, files, kept)
+def _left_running(orders: Orders, fabric: Fabric, name: str, state: ConfigState, before: Running) -> Running:
+    """What a device runs if a run left it in one of the states that it leads to."""
+    files = orders.intended[name]
+    if state is ConfigState.BOTH:
+        kept = next(bridge.kept for bridge in orders.plan.bridges if bridge.device == name)
+        files = planning.keeping(fabric, name, files, kept)
     return Running({file: files.get(file) for file in before.files}, before.version)
 
 
-def _reverted(undone: Journal, orders: Orders, fabric: Fabric, left: DeviceOutcome, before: Running) -> Running | None:
+def _reverted(run: Journal, fabric: Fabric, name: str) -> Running | None:
     """What a device runs once its unconfirmed change has reverted; None if it may have got the confirmation.
 
     Nothing may depend on a device that cannot be read, but a leaf that lives still carries the traffic of its hosts.
     A damaged journal does not prove that no confirmation was sent.
     """
     try:
-        entries = undone.entries()
+        entries, before, orders = run.entries(), run.before(name), run.orders()
     except DeployError:
         return None
     stage, confirmed, is_sent = 0, -1, False
     for entry in entries:
         if entry.step == STAGE:
             stage = int(entry.note)
-        elif entry.device == left.device and entry.step in {Phase.CONFIRM, CONFIRMED}:
+        elif entry.device == name and entry.step in {Phase.CONFIRM, CONFIRMED}:
             is_sent = entry.step == Phase.CONFIRM
             confirmed = confirmed if is_sent else stage
-    if is_sent:
+    if is_sent or before is None:
         return None
     if confirmed < 0:
         return before
-    is_bridged = confirmed == 0 and any(bridge.device == left.device for bridge in orders.plan.bridges)
-    state = ConfigState.BOTH if is_bridged else ConfigState.INTENDED
-    return _left_running(orders, fabric, replace(left, result=DeviceResult.FAILED, state=state), before)
+    is_bridged = confirmed == 0 and any(bridge.device == name for bridge in orders.plan.bridges)
+    return _left_running(orders, fabric, name, ConfigState.BOTH if is_bridged else ConfigState.INTENDED, before)
 
 
 def _others(undone: Journal, names: tuple[str, ...], read: ReadOthers) -> planning.ReadBeside:

@@ -1,6 +1,6 @@
 """What earlier runs left: devices they deployed to, and rollouts to resume or roll back. See docs/decisions/0013."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from netkit.deploy.clock import CLOCK, DeployClock
@@ -159,10 +159,16 @@ def last_known(runs: Path, names: Collection[str]) -> dict[str, Running]:
     return {name: running for name, running in left_since("", runs, names).items() if running is not None}
 
 
-def left_since(run: str, runs: Path, names: Collection[str]) -> dict[str, Running | None]:
+def left_since(
+    run: str,
+    runs: Path,
+    names: Collection[str],
+    reverted: Callable[[Journal, str], Running | None] = lambda _run, _name: None,
+) -> dict[str, Running | None]:
     """What the newest run that changed a device left on it, among those after a run.
 
-    None for those that it may have left in another state, and those that a damaged run changed, or may have.
+    Where its outcome does not say it, `reverted` does: what the device runs once an unconfirmed change has reverted.
+    None if that is not known either, and for those that a damaged run changed, or may have.
     """
     found: dict[str, Running | None] = {}
     for folder in run_folders(runs):
@@ -177,9 +183,12 @@ def left_since(run: str, runs: Path, names: Collection[str]) -> dict[str, Runnin
             files, outcomes = journal.orders().intended, {one.device: one for one in _outcomes(journal)}
             for name in changed:
                 state = outcomes[name].state if name in outcomes else ConfigState.UNKNOWN
-                found[name] = journal.before(name) if state is ConfigState.AS_BEFORE else None
-                if state is ConfigState.INTENDED and name in files:
+                if state is ConfigState.AS_BEFORE:
+                    found[name] = journal.before(name)
+                elif state is ConfigState.INTENDED and name in files:
                     found[name] = Running(files[name])
+                else:
+                    found[name] = reverted(journal, name)
         except NetkitError:
             found |= dict.fromkeys(changed)
     return found

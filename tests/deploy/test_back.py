@@ -388,6 +388,27 @@ def test_a_leaf_that_cannot_be_read_runs_what_later_runs_left_there(
         assert others(found, journal, monkeypatch)["leaf02"].files == leaf.running
 
 
+@pytest.mark.parametrize(("lost_at", "is_known"), [("commit_config, done", True), ("confirm_commit", False)])
+def test_a_leaf_that_a_rollback_lost_runs_what_its_timer_took_it_back_to(
+    monkeypatch: pytest.MonkeyPatch, lost_at: str, *, is_known: bool
+) -> None:
+    with scene("words") as found:
+        leaf, journal = found.devices["leaf02"], found.journal()
+        assert found.apply(journal).exit_code == 0
+        lost = [Fault("open", "unreachable", 10_000), Fault("confirm_commit", "lost")]
+
+        def strike(device: str, operation: str) -> None:
+            leaf.faults += lost if (device, operation) == ("leaf02", lost_at) else []
+
+        found.strike = strike
+        again = found.undo(journal)
+        assert [one.device for one in again.devices if one.state is ConfigState.UNKNOWN] == ["leaf02"]
+        found.wait(promise.LONG_S)
+        taken = others(found, journal, monkeypatch)
+        assert ("leaf02" in taken) == is_known
+        assert not is_known or taken["leaf02"].files == leaf.running
+
+
 def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None:
     with scene("words") as found:
         journal = failed(found)
