@@ -59,6 +59,7 @@ LIVE = {
     "needs_snmpd",
 }
 """Marks of files that start daemons, a lab or a browser."""
+SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").splitlines()[1:])
 IMPORTS_LIVE = re.compile(rf"^from tests[\w.]* import (?:\([^)]*|.*)\b(?:{'|'.join(sorted(LIVE))})\b", re.MULTILINE)
 
 DAEMON = "daemon"
@@ -69,8 +70,8 @@ LEFT_OUT = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw fewer examples except in the lane whole; hypothesis's plugin runs next, and loads a requested profile."""
-    os.environ[lanes.LANE] = WHOLE if config.getoption("--whole") else "default"
+    """Draw the examples of the lane; hypothesis's plugin runs next, and loads a requested profile."""
+    os.environ[lanes.LANE] = next((lane for lane in (WHOLE, "quick") if config.getoption(lane)), "default")
     drawn = settings(settings.get_profile("random"), derandomize=True, max_examples=lanes.examples(100))
     settings.register_profile("netkit", drawn)
     settings.load_profile("netkit")
@@ -79,15 +80,20 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the lanes, which scripts/test passes."""
     lanes = parser.getgroup("lanes")
-    lanes.addoption("--quick", action="store_true", help="leave out tests that start daemons, a lab or a browser")
+    lanes.addoption("--no-live", action="store_true", help="leave out tests that start daemons, a lab or a browser")
+    lanes.addoption("--quick", action="store_true", help="--no-live, and leave out slow tests")
     lanes.addoption("--whole", action="store_true", help=f"run tests marked {WHOLE} too")
     lanes.addoption("--second-try", action="store_true", help="what passes failed before: report it as flaky")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With --quick, do not even import a file that imports a mark of LIVE: all its tests would be left out."""
-    is_quick = config.getoption("--quick") and collection_path.suffix == ".py"
-    return True if is_quick and IMPORTS_LIVE.search(collection_path.read_text(encoding="utf-8")) else None
+    """Do not even import a file that is left out: one that imports a mark of LIVE, or with --quick a slow one."""
+    is_quick = config.getoption("--quick")
+    if not (is_quick or config.getoption("--no-live")) or collection_path.suffix != ".py":
+        return None
+    is_slow = os.path.relpath(collection_path, Path(__file__).parent) in SLOW
+    is_live = IMPORTS_LIVE.search(collection_path.read_text(encoding="utf-8"))
+    return True if is_live or (is_quick and is_slow) else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -105,7 +111,7 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with files that need a lab, the longest first: labs mostly wait, and fast tests leave no long tail."""
-    if config.getoption("--quick"):
+    if config.getoption("--quick") or config.getoption("--no-live"):
         _leave_out(config, items, _starts_something)
     if not config.getoption("--whole"):
         config.stash[LEFT_OUT] = _leave_out(config, items, lanes.is_left_out)

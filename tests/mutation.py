@@ -1,9 +1,9 @@
 """How many random changes of the code the tests notice, and how much of it they run.
 
-`python -m tests.mutation` runs the quick lane under coverage and prints the share of lines and branches it runs. Then
-it changes random lines of deploy, plan and judge in a copy of the checkout, one at a time, and runs the tests that
-execute that line until one fails. It prints each change that no test notices, and the share of those that one does.
-First it makes sure that the tests pass in the copy, and that a change known to be noticed is.
+`python -m tests.mutation` runs the tests that start nothing under coverage, and prints the share of lines and branches
+they run. Then it changes random lines of deploy, plan and judge in a copy of the checkout, one at a time, and runs the
+tests that execute that line until one fails. It prints each change that no test notices, and the share of those that
+one does. First it makes sure that the tests pass in the copy, and that a change known to be noticed is.
 Coverage is kept in `--keep`, and used again if it is there.
 """
 
@@ -89,7 +89,7 @@ def main() -> int:
     parser.add_argument("--lines", type=int, default=200, help="how many lines are changed (default 200)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
     parser.add_argument("--keep", type=Path, default=ROOT / "out" / "mutation", help="where coverage is kept")
-    parser.add_argument("tests", nargs="*", help="what is run of the quick lane (default: all)")
+    parser.add_argument("tests", nargs="*", help="which of the tests that start nothing (default: all)")
     given = parser.parse_args()
     given.keep.mkdir(parents=True, exist_ok=True)
     if not (given.keep / "coverage").exists():
@@ -134,16 +134,16 @@ def check_control(tests_of: Callable[[Mutant, random.Random], list[str]], copy: 
 
 
 def measure(folder: Path, wanted: Sequence[str]) -> None:
-    """Run the quick lane under coverage, with the tests of each line."""
+    """Run the tests that start nothing under coverage, with the tests of each line."""
     settings = folder / "coveragerc"
     settings.write_text(COVERAGE.format(folder=folder), encoding="utf-8")
     tests = (sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", "-p", "tests.mutation")
-    subprocess.run([*tests, "--quick", "-n", "3", "--dist", "loadfile", *wanted], cwd=ROOT, check=True)
+    subprocess.run([*tests, "--no-live", "-n", "3", "--dist", "loadfile", *wanted], cwd=ROOT, check=True)
     subprocess.run([sys.executable, "-m", "coverage", "combine", "-q", f"--rcfile={settings}"], cwd=ROOT, check=True)
 
 
 def report(folder: Path) -> str:
-    """The share of lines and branches that the quick lane runs."""
+    """The share of lines and branches that these tests run."""
     command = [sys.executable, "-m", "coverage", "report", f"--rcfile={folder / 'coveragerc'}", "--format=total"]
     shares = [
         subprocess.run([*command, "--precision=2", *wanted], cwd=ROOT, check=True, capture_output=True, text=True)

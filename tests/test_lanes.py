@@ -1,6 +1,6 @@
 """The output of pytest on tests that a lane leaves out, and on tests that pass on their second try.
 
-Also how `scripts/test` ends where the tests are interrupted.
+Also the list of slow files, and how `scripts/test` ends where the tests are interrupted.
 """
 
 import re
@@ -70,6 +70,13 @@ def test_a_test_that_passes_on_its_second_try_is_printed_as_flaky(tmp_path: Path
     assert [line for line in printed if line.startswith("FLAKY")] == ["FLAKY test_one.py::test_that_fails_at_first"]
     assert "1 flaky: failed at first, passed on the second try" in printed
     assert printed[-1].strip("= ").startswith("1 passed")
+
+
+def test_slow_files_exist_and_are_listed_once() -> None:
+    tests = Path(__file__).parent
+    listed = [line for line in (tests / "slow.txt").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+    assert listed == sorted(set(listed))
+    assert [name for name in listed if not (tests / name).is_file()] == []
 
 
 PROGRAMS = {

@@ -137,6 +137,8 @@ def listed(names: Sequence[str]) -> str:
 
 def shown(text: str) -> str:
     """Escape control characters: text from a device must not move the cursor."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
