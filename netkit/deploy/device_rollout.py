@@ -227,9 +227,12 @@ class DeviceRollout:
 
         Where the health gate has nothing to compare, as on a new switch, there is nothing to wait for.
         """
-        if not self.is_blank and any(POLICY.search(" ".join(change.path)) for change in self.task.plan.changes):
+        if self._is_filtering():
             committed_s = window.earliest_s - self.job.options.revert_s
             self.job.clock.sleep_s(max(0.0, committed_s + POLICY_DELAY_S - self.job.clock.steady_s()))
+
+    def _is_filtering(self) -> bool:
+        return not self.is_blank and any(POLICY.search(" ".join(change.path)) for change in self.task.plan.changes)
 
     def _watch(self, fresh: Driver, left_s: float) -> None:
         """Undrain the device and poll its health for the watch time."""
@@ -275,10 +278,13 @@ class DeviceRollout:
         return self.outcome_after(failure, self.settled())
 
     def settled(self) -> RecoveryOutcome:
-        """Find out what the device runs."""
+        """Find out what the device runs; once filters that it has back are in force, the next device may change."""
         now_s = self.job.clock.steady_s()
         window = self.window or Window(now_s, now_s, now_s)
-        return Recovery(self.job, self.task, window, self._step_back, is_drained=self.is_drained).settle()
+        found = Recovery(self.job, self.task, window, self._step_back, is_drained=self.is_drained).settle()
+        if self.window is not None and found.state is ConfigState.AS_BEFORE and self._is_filtering():
+            self.job.clock.sleep_s(POLICY_DELAY_S)
+        return found
 
     def outcome_after(self, failure: DeviceOutcome, ending: RecoveryOutcome) -> DeviceOutcome:
         """The outcome of a device that failed."""

@@ -694,6 +694,22 @@ def test_a_changed_filter_is_waited_for_only_if_the_gate_can_compare(*, is_blank
         assert waited == {not is_blank}
 
 
+@pytest.mark.parametrize(("name", "is_filtering"), [("summaries", True), ("words", False)])
+def test_a_filter_that_was_rolled_back_is_in_force_before_the_next_device_changes(
+    name: str, *, is_filtering: bool
+) -> None:
+    with scene(name) as found:
+        found.gate = lambda question: GateAnswer("worse" if question.moment is Moment.AFTER else "healthy", ("ill",))
+        found.apply()
+        (failed,) = {one.device for one in found.events if one.phase is Phase.ROLLBACK}
+        began_s, ended_s = (
+            next(one.at_s for one in found.events if one.device == failed and one.phase is phase)
+            for phase in (Phase.ROLLBACK, Phase.END)
+        )
+        assert found.is_as_before(failed)
+        assert (ended_s - began_s >= POLICY_DELAY_S) == is_filtering
+
+
 def test_an_exemption_of_the_first_stage_does_not_apply_to_the_second() -> None:
     lost = ReachabilityLoss(1, ("gpu11", "gpu12"), ("rail0",))
     with scene("timers") as found:
