@@ -24,6 +24,7 @@ def named_loss(groups: Sequence[AddressGroup], lost: Rows) -> ReachabilityLoss:
     hosts = [Counter(nic.host for nic in group.nics) for group in groups]
     rails = [{nic.interface for nic in group.nics} for group in groups]
     by_host: dict[str, int] = {}
+    alone: dict[str, int] = {}
     by_rail: dict[str, int] = {}
     by_size: dict[int, int] = {}
     for index, own in enumerate(hosts):
@@ -32,18 +33,21 @@ def named_loss(groups: Sequence[AddressGroup], lost: Rows) -> ReachabilityLoss:
             by_rail[rail] = by_rail.get(rail, 0) | 1 << index
         for host in own:
             by_host[host] = by_host.get(host, 0) | 1 << index
+        if len(own) == 1:
+            alone[host] = alone.get(host, 0) | 1 << index
     ends = 0
     known: dict[int, tuple[int, list[str]]] = {}
     touched: set[str] = set()
     rail_pairs: set[tuple[str, str]] = set()
-    for index, (own, row) in enumerate(zip(hosts, lost, strict=True)):
+    for index, (own, every) in enumerate(zip(hosts, lost, strict=True)):
+        # A host reaches itself without the fabric.
+        row = every if len(own) > 1 else every & ~alone[next(iter(own))]
         if not row:
             continue
         if row not in known:
             size = sum(size * (row & members).bit_count() for size, members in by_size.items())
             known[row] = size, [rail for rail, members in by_rail.items() if members & row]
         size, far = known[row]
-        # A host reaches itself without the fabric.
         at_home = sum(count * hosts[other][host] for host, count in own.items() for other in _bits(row & by_host[host]))
         if found := own.total() * size - at_home:
             ends += found

@@ -47,6 +47,16 @@ def listed(groups: Sequence[AddressGroup], wanted: Sequence[int], has: Sequence[
     )
 
 
+def test_a_rail_on_which_a_host_loses_only_itself_is_not_named() -> None:
+    def group(host: str, interface: str) -> AddressGroup:
+        return AddressGroup((NicTables(host, interface, IPv4Address("10.0.0.1"), "leaf01", (True,), ("",), ()),))
+
+    groups = (group("gpu1", "rail0"), group("gpu1", "rail1"), group("gpu2", "rail0"))
+    found = named_loss(groups, (0b110, 0b001, 0b001))
+    assert found == listed(groups, (0b111, 0b111, 0b111), (0b001, 0b110, 0b110))
+    assert (found.pairs, found.rails) == (1, ("rail0",))
+
+
 @given(st.data())
 def test_the_count_equals_that_of_an_enumeration(data: st.DataObject) -> None:
     groups = data.draw(GROUPS)
