@@ -309,7 +309,7 @@ def _reverted(run: Journal, fabric: Fabric, name: str) -> Running | None:
         elif entry.device == name and entry.step in {Phase.CONFIRM, CONFIRMED}:
             is_sent = entry.step == Phase.CONFIRM
             confirmed = confirmed if is_sent else stage
-    if is_sent or before is None:
+    if is_sent or before is None or name not in orders.intended:
         return None
     if confirmed < 0:
         return before

@@ -1,5 +1,6 @@
 """A run that stops at a failure rolls back by itself, and lists unreachable devices separately."""
 
+import json
 import re
 import shutil
 import threading
@@ -407,6 +408,31 @@ def test_a_leaf_that_a_rollback_lost_runs_what_its_timer_took_it_back_to(
         taken = others(found, journal, monkeypatch)
         assert ("leaf02" in taken) == is_known
         assert not is_known or taken["leaf02"].files == leaf.running
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_leaf_that_a_rollback_lost_in_its_second_stage_runs_the_first_again(
+    monkeypatch: pytest.MonkeyPatch, *, is_damaged: bool
+) -> None:
+    with scene("summaries") as found:
+        leaf, journal, times = found.devices["leaf02"], found.journal(), Counter[str]()
+        assert found.apply(journal).exit_code == 0
+        lost = [Fault("open", "unreachable", 10_000), Fault("confirm_commit", "lost")]
+
+        def strike(device: str, operation: str) -> None:
+            times[device] += operation == "commit_config, done"
+            leaf.faults += lost if (device, operation, times[device]) == ("leaf02", "commit_config, done", 2) else []
+
+        found.strike = strike
+        again = found.journal()
+        found.undo(journal, again)
+        found.wait(promise.LONG_S)
+        if is_damaged:
+            files = {name: one for name, one in again.orders().intended.items() if name != "leaf02"}
+            (again.folder / "intended.json").write_text(json.dumps(files), encoding="utf-8")
+        taken = others(found, journal, monkeypatch)
+        assert ("leaf02" in taken) == (not is_damaged)
+        assert is_damaged or taken["leaf02"].files == leaf.running
 
 
 def test_a_device_that_cannot_be_rolled_back_does_not_block_the_others() -> None:
