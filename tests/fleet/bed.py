@@ -128,7 +128,7 @@ class Bed:
         self.end_workers()
         for site in sites:
             with self.link(site) as link:
-                eventually(partial(_is_left, link))
+                eventually(partial(_have_ended, link))
                 reports = link.peek_status()
                 link.consume(STATUS, prefetch=256)
                 for _ in reports:
@@ -146,13 +146,13 @@ def _begun(above: Sequence[str], words: Sequence[str], variables: Mapping[str, s
 
 def empty(link: BrokerLink) -> None:
     """Take all jobs; the broker delivers those of killed workers again once it has noticed the end of each."""
-    eventually(partial(_is_left, link))
+    eventually(partial(_have_ended, link))
     link.consume(JOBS, prefetch=100)
     while (received := link.received(0.2)) is not None:
         link.acknowledge(received)
 
 
-def _is_left(link: BrokerLink) -> bool:
+def _have_ended(link: BrokerLink) -> bool:
     """Whether the broker has noticed the end of all workers of a site."""
     return not link.consumers(JOBS)
 
